@@ -18,8 +18,8 @@ import numpy as np
 from timing import timed
 
 import utmost as um
-from utmost.design.discovery import best_law
-from utmost.release.questions.by_found_keys import thresholds
+from utmost.queries.questions.by_found_keys import thresholds
+from utmost.theory.partition_selection.design import best_law
 
 ROWS, KEYS = 10_000_000, 1_000_000
 LEVEL = um.ApproxDP(1, 1e-6)

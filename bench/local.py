@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 from timing import seconds
 
 import utmost as um
-from utmost.design.local.partitions import best_cuts, by_ratio
 from utmost.privacy.divergences import as_divergence
+from utmost.theory.local.design.partitions import best_cuts, by_ratio
 
 dp.enable_features("contrib")
 

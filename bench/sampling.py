@@ -16,14 +16,14 @@ import opendp.prelude as dp
 from timing import seconds
 
 import utmost as um
-from utmost.design.noise.carried import best_carried
-from utmost.design.noise.line import best_on_line
-from utmost.mechanism.canonical import CanonicalLaw
-from utmost.mechanism.lattice import BallLaw, GeometricLaw
+from utmost.mechanism.noise.canonical import CanonicalLaw
+from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw
 from utmost.mechanism.sampling import draw
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice
 from utmost.space.line import Line
+from utmost.theory.scalar.design.line import best_on_line
+from utmost.theory.workload.design.prefix_noise import best_carried
 
 dp.enable_features("contrib")
 

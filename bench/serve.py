@@ -17,7 +17,7 @@ from oracles.load import Load, start_server
 from oracles.served import write_settings
 
 import utmost as um
-from utmost.release.demo_table import write_survey
+from utmost.queries.demo_table import write_survey
 
 CLIENTS, SECONDS, PRIVACY, BUDGET = 50, 20, "0.0001", 100
 

@@ -27,9 +27,9 @@ from pyspark.sql import functions as F
 from timing import seconds
 
 import utmost as um
-from utmost.release.contributions import as_grid, ones, statement, values
-from utmost.release.engines import open_table
-from utmost.release.groups import grouped_statement
+from utmost.backends.opening import open_table
+from utmost.queries.contributions import as_grid, ones, statement, values
+from utmost.queries.groups import grouped_statement
 
 KEYS = 10_000
 SECRET = b"s" * 32

@@ -16,8 +16,8 @@ from timing import timed
 
 import utmost as um
 from utmost.design.workload import best_hierarchy, best_marginals
-from utmost.design.workload.strategies import best_strategy
 from utmost.space.integers import Lattice
+from utmost.theory.workload.design.strategies import best_strategy
 
 COLUMNS, VALUES = "abcdef", 82
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import utmost as um
-from utmost.release.demo_table import write_survey
+from utmost.queries.demo_table import write_survey
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
@@ -163,8 +163,8 @@ def draw_workloads():
     """Many numbers at once: counts below m edges, and all two-way tables of four columns, beside independent noise."""
     import matplotlib.pyplot as plt
 
-    from utmost.checking.workload import marginal_optimum
     from utmost.design.workload import best_marginals, even_split
+    from utmost.theory.workload.verify.checks import marginal_optimum
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     edges = [10, 20, 30, 50, 70, 100, 128, 250, 500, 1000]
@@ -199,8 +199,8 @@ def sum_losses(m):
     """What running sums of m cells with geometric noise err by on average."""
     from fractions import Fraction
 
-    from utmost.design.noise.sums import sum_losses
-    from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
+    from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+    from utmost.theory.workload.design.nested_counts import sum_losses
 
     law = IndependentLaw(m, GeometricLaw(Fraction(np.exp(-1.0))))
     return sum_losses(law, ["absolute"])["absolute"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import utmost as um
 from utmost.design.rainbow import choice_facts
-from utmost.release.demo_table import write_survey
+from utmost.queries.demo_table import write_survey
 
 EPSILONS = (0.1, 0.5, 1, 2)
 ROWS = 25_000

@@ -15,6 +15,10 @@ spec.loader.exec_module(theorems)
 NUMBERED = ("theorem", "corollary", "proposition", "lemma", "algorithm")
 
 
+def place_of(path):
+    return path.relative_to(theorems.SOURCE).as_posix()
+
+
 def test_the_page_is_up_to_date():
     """Whoever adds a key runs `python tools/theorems.py`."""
     assert theorems.PAGE.read_text(encoding="utf-8") == theorems.page()
@@ -58,10 +62,12 @@ def test_no_number_is_left_out():
 def test_what_the_code_says_in_words_it_says_by_key():
     """A checker's first line that names a theorem of the papers carries its key."""
     cited = theorems.citations()
-    for path in (theorems.SOURCE / "checking").glob("*.py"):
+    verifiers = [path for path in theorems.SOURCE.rglob("*.py") if theorems.VERIFIER.match(place_of(path))]
+    assert verifiers
+    for path in verifiers:
         for paper, number in re.findall(r'"""(BIN|HET|RAIN|REG) Theorems? (\d+)', path.read_text(encoding="utf-8")):
             places = cited[f"{paper}-theorem-{number}"]
-            assert any(place.startswith(f"checking/{path.name}") for place in places)
+            assert any(place.startswith(place_of(path)) for place in places)
 
 
 def test_functions_carry_their_keys():

@@ -10,6 +10,7 @@ the source, where functions name the statements they rest on: `@cites("BIN-theor
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from collections import defaultdict
@@ -19,18 +20,24 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SOURCE, PAGE = ROOT / "src" / "utmost", ROOT / "docs" / "theorems.md"
 GUIDES = {
-    "design/binary": "binary.md",
-    "design/rainbow": "rainbow.md",
-    "design/finite": "finite.md",
-    "design/noise": "noise.md",
-    "design/local": "local.md",
-    "design/multiparty": "multiparty.md",
+    "theory/binary": "binary.md",
+    "theory/rainbow": "rainbow.md",
+    "theory/selection": "rainbow.md",
+    "theory/priors": "finite.md",
+    "theory/scalar": "noise.md",
+    "theory/vector": "noise.md",
+    "theory/workload": "questions.md",
+    "theory/estimates": "statistics.md",
+    "theory/local": "local.md",
+    "theory/multiparty": "multiparty.md",
     "accounting": "accounting.md",
     "mechanism": "certification.md",
     "privacy": "theory.md",
     "space": "theory.md",
 }
 """The page that explains what a package does."""
+VERIFIER = re.compile(r"theory/(\w+/verify\b|verif)")
+"""Where the functions are with which solutions are verified."""
 HEAD = """# The theorems, and where they live
 
 Every numbered theorem, corollary, proposition, lemma and algorithm of the five papers: the function that *solves* it,
@@ -98,7 +105,7 @@ def page() -> str:
             paper = key.split("-")[0]
             lines += ["", f"## {paper}", "", named[paper], "", COLUMNS, "|---|---|---|---|---|---|"]
         where = cited.get(key, [])
-        checked = [place for place in where if place.startswith("checking/")]
+        checked = [place for place in where if VERIFIER.match(place)]
         again = [place for place in where if place.startswith("reproduce/")]
         solved = [place for place in where if place not in checked and place not in again]
         guides = sorted({page for place in solved for start, page in GUIDES.items() if place.startswith(start + "/")})

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from utmost import accounting, errors, plot, reproduce, survey
     from utmost.accounting import Ledger, compose
+    from utmost.backends.embedded import engine
     from utmost.design import binary, finite, local, multiparty, noise, rainbow
     from utmost.design.comparison import compare
     from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
     from utmost.mechanism.certification import CertifiedMechanism, certify
     from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
-    from utmost.release import Answer, Plan, Session, audit, people, rows
-    from utmost.release.bins import bins
-    from utmost.release.discover import discover
-    from utmost.release.engines.embedded import engine
-    from utmost.release.keys import keys
-    from utmost.release.measurements import to_opendp
+    from utmost.queries import Answer, Plan, Session, audit, people, rows
+    from utmost.queries.bins import bins
+    from utmost.queries.found_keys import discover
+    from utmost.queries.keys import keys
+    from utmost.queries.measurements import to_opendp
     from utmost.serve.client import Client
     from utmost.solution import Certificate, Problem, Solution, Verification
     from utmost.space import Morphism, Space
@@ -110,12 +110,12 @@ HOMES = {
     "utmost.mechanism": ("FiniteMechanism", "Mechanism", "RecipeMechanism"),
     "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
     "utmost.privacy": ("ZCDP", "ApproxDP", "ApproxGaussianDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
-    "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
-    "utmost.release.bins": ("bins",),
-    "utmost.release.discover": ("discover",),
-    "utmost.release.engines.embedded": ("engine",),
-    "utmost.release.keys": ("keys",),
-    "utmost.release.measurements": ("to_opendp",),
+    "utmost.queries": ("Answer", "Plan", "Session", "audit", "people", "rows"),
+    "utmost.queries.bins": ("bins",),
+    "utmost.queries.found_keys": ("discover",),
+    "utmost.backends.embedded": ("engine",),
+    "utmost.queries.keys": ("keys",),
+    "utmost.queries.measurements": ("to_opendp",),
     "utmost.serve.client": ("Client",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),
     "utmost.space": ("Morphism", "Space"),
@@ -126,7 +126,9 @@ HOMES = {
     "utmost.space.results": ("query",),
 }
 """Where every name lives. A module is loaded when one of its names is first used, so that importing costs nothing."""
-PACKAGES = ("checking", "cli", "design", "exact", "mechanism", "privacy", "release", "serve", "solution", "space")
+PACKAGES = (
+    *("backends", "cli", "design", "exact", "mechanism", "privacy", "queries", "serve", "solution", "space", "theory"),
+)
 _HOME = {name: home for home, names in HOMES.items() for name in names}
 
 

@@ -7,7 +7,7 @@ import pytest
 import utmost as um
 from utmost.accounting.account import Account
 from utmost.accounting.entries import TableMark
-from utmost.release.proof import load_answers
+from utmost.queries.report.proof import load_answers
 
 ONE, OTHER = TableMark("a.csv", "1" * 32), TableMark("b.csv", "2" * 32)
 TERMS = ("survey", 3, "rows, at most 100", "add-remove")
@@ -91,7 +91,7 @@ def test_sessions_notice_and_reports_say_it(tmp_path):
 
 
 def test_no_password_is_kept():
-    from utmost.release.table_mark import _named
+    from utmost.queries.table_fingerprint import _named
 
     name, place = _named("postgresql://ada:secret@host/health#visits")
     assert name == "visits"

@@ -8,8 +8,8 @@ from unittest import mock
 import pytest
 from oracles.command import utmost
 
-from utmost.release.demo_table import write_survey
-from utmost.release.questions.aggregates import OneNumber
+from utmost.queries.demo_table import write_survey
+from utmost.queries.questions.aggregates import OneNumber
 
 HEAD = """
 table = "survey.csv"

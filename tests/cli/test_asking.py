@@ -15,7 +15,7 @@ from unittest import mock
 import pytest
 from oracles.command import utmost
 
-from utmost.release.demo_table import write_survey
+from utmost.queries.demo_table import write_survey
 
 TABLE = "age,town\n" + "\n".join(["70,Ash", "25,Briar", "66,Ash"] * 4) + "\n"
 
@@ -140,7 +140,7 @@ def test_stopping_at_a_prompt_is_no_refusal(table, key):
 def test_stopping_an_engine_says_what_became_of_the_spend(table, tmp_path, plan):
     """Ctrl-C while the rows are read: charged, and not given back; a plan has spent nothing."""
     words = ("release", table, *COMMON, "--count", "age >= 65", "--ledger", tmp_path / "b.db", "--budget", 60)
-    where = "utmost.cli.release._ask" if plan else "utmost.release.source.Source.found"
+    where = "utmost.cli.release._ask" if plan else "utmost.backends.source.Source.found"
     with mock.patch(where, side_effect=KeyboardInterrupt):
         done = utmost(*words, *(["--plan"] if plan else []))
     assert done.returncode == 130

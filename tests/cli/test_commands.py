@@ -521,7 +521,7 @@ def test_long_work_says_so_on_a_terminal_and_nowhere_else():
 
 def test_a_bar_of_spark_has_the_line_to_itself(monkeypatch):
     """Two that write to one line would write over each other."""
-    from utmost.release.engines import spark_jobs
+    from utmost.backends import spark_jobs
 
     screen = Terminal()
     monkeypatch.setattr(output, "PATIENCE", 0.02)

@@ -9,9 +9,9 @@ from oracles.command import utmost
 
 import utmost as um
 from utmost.cli.problem_file import solve_file
-from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput
 from utmost.space.line import Line
+from utmost.theory.scalar.design.line import best_on_line
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPACE = '[space]\nfamily = "path"\nn = 8\n[privacy]\nepsilon = 1\n'

@@ -16,10 +16,10 @@ from utmost.cli.survey import _pair
 from utmost.errors import InvalidInput, UtmostError
 from utmost.exact import as_rational, is_digits
 from utmost.privacy.written import read_level
-from utmost.release.bins import read_bins
-from utmost.release.discover import read_discover
-from utmost.release.options import read_numbers, read_whole
-from utmost.release.units import as_unit
+from utmost.queries.bins import read_bins
+from utmost.queries.found_keys import read_discover
+from utmost.queries.options import read_numbers, read_whole
+from utmost.queries.units import as_unit
 from utmost.serve.explore import TOPICS
 from utmost.serve.wire import level_of
 from utmost.space.line import within

@@ -12,7 +12,7 @@ from utmost.accounting.ledger_file import read_line
 from utmost.cli.output import json_values
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact.json_text import parse_json, parse_next
-from utmost.release.proof import load_answers
+from utmost.queries.report.proof import load_answers
 from utmost.serve.wire import read_json
 from utmost.solution import Solution
 from utmost.survey.collector import read_collected, read_sent

@@ -4,8 +4,8 @@ import pytest
 from oracles.corpus import asked, cases, corpus, differences, plain, point_of, table, written
 from pyarrow import csv, parquet
 
+from utmost.backends import opening
 from utmost.errors import UtmostError
-from utmost.release import engines
 
 CASES = list(cases())
 QUICK = CASES[::5]
@@ -28,9 +28,9 @@ def sources(tmp_path_factory):
     csv.write_csv(table(), folder / "t.csv")
     types = {"who": int, "age": int, "x": float, "ok": bool}
     return {
-        "Parquet": engines.open_table(folder / "t.parquet"),
-        "CSV": engines.open_table(folder / "t.csv", types),
-        "pandas": engines.open_table(table().to_pandas(types_mapper=None).convert_dtypes()),
+        "Parquet": opening.open_table(folder / "t.parquet"),
+        "CSV": opening.open_table(folder / "t.csv", types),
+        "pandas": opening.open_table(table().to_pandas(types_mapper=None).convert_dtypes()),
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import utmost as um
-from utmost.release.proof import confirmed, load_answers
+from utmost.queries.report.proof import confirmed, load_answers
 
 FILES = Path(__file__).parent / "version_0_2"
 REPORTS = sorted(path.name for path in FILES.glob("*.json") if not path.name.startswith("solution-"))

@@ -15,16 +15,16 @@ from oracles.privacy import exponential_below, is_private
 from scipy.stats import norm
 
 import utmost as um
-from utmost.design.binary.line import best_yes_or_no
 from utmost.errors import CannotCertify, InvalidInput, NoExtension, UnknownPoint
 from utmost.exact import as_fmpq
 from utmost.mechanism import Law
 from utmost.mechanism.certification import CertifiedMechanism, CertifiedRecipe
-from utmost.mechanism.decaying import row_sums, sum_error
+from utmost.mechanism.decaying_columns import row_sums, sum_error
 from utmost.mechanism.rounding import carry_down, round_rows
 from utmost.mechanism.violations import find_violation, growth_floor, most_weight
 from utmost.space.edge_levels import on_edges
 from utmost.space.line import Line
+from utmost.theory.scalar.design.yes_or_no import best_yes_or_no
 
 
 def random_binary_solution(seed):

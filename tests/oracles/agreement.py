@@ -11,9 +11,9 @@ from decimal import Decimal
 import numpy as np
 import pyarrow
 
-from utmost.release.conditions import as_condition
-from utmost.release.expressions import values as made
-from utmost.release.expressions.values import Expression
+from utmost.queries.expressions import values as made
+from utmost.queries.expressions.values import Expression
+from utmost.queries.predicate import as_condition
 
 UTC = datetime.UTC
 TYPES = {

@@ -24,10 +24,10 @@ import pyarrow
 from oracles.questions import Asking, Setting
 
 import utmost as um
+from utmost.backends import opening
 from utmost.errors import UtmostError
 from utmost.mechanism.sampling import insecure_source_for_tests_only
-from utmost.release import engines
-from utmost.release.holders import Found, in_order
+from utmost.queries.units_per_key import Found, in_order
 from utmost.solution.solution_file import solution_to_json
 
 FILE = Path(__file__).parents[1] / "golden" / "corpus.json.gz"
@@ -134,7 +134,7 @@ def cases():
 def asked(case, source=None):
     """The question of a case, ready to be read, of the fixed table or another source with the same columns."""
     name, unit, neighbours, level = case.split(" | ")
-    setting = Setting(engines.open_table(table()) if source is None else source, UNITS[unit], neighbours)
+    setting = Setting(opening.open_table(table()) if source is None else source, UNITS[unit], neighbours)
     return QUESTIONS[name](Asking(setting), LEVELS[level])
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pyarrow
 
 from utmost.errors import NotRowWise
-from utmost.release.expressions import values as made
+from utmost.queries.expressions import values as made
 
 WHOLE = (0, 1, -1, 7, -300, 2**31, -(2**31), 2**40, 2**63 - 1, -(2**63), None)
 FLOATS = (0.0, -0.5, 2.5, 1e9, -1e9, 0.1, 1e300, -1e300, 5e-324, math.inf, -math.inf, math.nan, None)

@@ -3,7 +3,7 @@
 import json
 
 from utmost.errors import BadFile
-from utmost.release.proof import load_answers
+from utmost.queries.report.proof import load_answers
 
 
 def leaves(value, path=()):

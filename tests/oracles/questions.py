@@ -9,14 +9,14 @@ import numpy as np
 from oracles.lattices import numbers_by_key
 
 import utmost as um
-from utmost.release.aggregates import AGGREGATES
-from utmost.release.aggregates.aggregate import Ratio
-from utmost.release.asking import Questions
-from utmost.release.holders import Found
-from utmost.release.questions import Question, Terms
-from utmost.release.questions.aggregates import ByKeys, OneNumber, SeveralSums
-from utmost.release.questions.by_found_keys import ByFoundKeys
-from utmost.release.questions.top_found import TopFound
+from utmost.queries.aggregates import AGGREGATES
+from utmost.queries.aggregates.aggregate import Ratio
+from utmost.queries.asking import Questions
+from utmost.queries.questions import Question, Terms
+from utmost.queries.questions.aggregates import ByKeys, OneNumber, SeveralSums
+from utmost.queries.questions.by_found_keys import ByFoundKeys
+from utmost.queries.questions.top_found import TopFound
+from utmost.queries.units_per_key import Found
 
 CONDITIONS = (
     "n >= 0",

@@ -13,7 +13,7 @@ import pyarrow
 from oracles.questions import Asking, Setting
 
 import utmost as um
-from utmost.release import engines
+from utmost.backends import opening
 
 SECRET = b"t" * 32
 SIZES = {"tiny": 5, "small": 60, "middle": 800, "large": 12_000}
@@ -88,7 +88,7 @@ def table_of(made):
 
 @cache
 def opened(scale=1):
-    return engines.open_table(table_of(rows(scale)))
+    return opening.open_table(table_of(rows(scale)))
 
 
 def asking(unit, scale=1, neighbours="add-remove"):

@@ -3,21 +3,21 @@
 from fractions import Fraction
 
 import utmost as um
-from utmost.design.binary.line import best_yes_or_no
-from utmost.design.discovery import best_keys
-from utmost.design.noise.carried import best_carried, stated_nested
-from utmost.design.noise.line import best_on_line
-from utmost.design.noise.vectors import best_vector
 from utmost.design.rainbow import best_quantile, best_winner
-from utmost.design.rainbow.top_lists import best_top
-from utmost.design.ranks import best_ranks
-from utmost.design.tiers import best_tiered_choice, best_tiered_count
-from utmost.design.workload.hierarchy import best_hierarchy
-from utmost.design.workload.marginals import best_marginals
-from utmost.design.workload.strategies import best_strategy
-from utmost.mechanism.lattice import NoisyVector
+from utmost.mechanism.noise.lattice import NoisyVector
 from utmost.space.integers import Holders, Lattice, Tallies, Tiers
 from utmost.space.line import Line
+from utmost.theory.partition_selection.design import best_keys
+from utmost.theory.scalar.design.line import best_on_line
+from utmost.theory.scalar.design.tiers import best_tiered_choice, best_tiered_count
+from utmost.theory.scalar.design.yes_or_no import best_yes_or_no
+from utmost.theory.selection.design.ranks import best_ranks
+from utmost.theory.selection.design.top_lists import best_top
+from utmost.theory.vector.design.vectors import best_vector
+from utmost.theory.workload.design.hierarchy import best_hierarchy
+from utmost.theory.workload.design.marginals import best_marginals
+from utmost.theory.workload.design.prefix_noise import best_carried, stated_nested
+from utmost.theory.workload.design.strategies import best_strategy
 
 RANKINGS = {True: ("a", "b", "c"), False: ("b", "a", "c")}
 

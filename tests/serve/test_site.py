@@ -12,8 +12,8 @@ from oracles.served import KEYS, serving, signed_in, survey_server, token_of
 
 import utmost as um
 from utmost.cli.serve import studio_settings
-from utmost.release.proof import load_answers
-from utmost.release.questions import QUESTIONS
+from utmost.queries.questions import QUESTIONS
+from utmost.queries.report.proof import load_answers
 from utmost.serve.drawings import curve
 from utmost.serve.explore import TOPICS
 from utmost.serve.fields import as_python

@@ -7,13 +7,13 @@ import pytest
 from oracles.solutions import honest, on_integers
 
 import utmost as um
-from utmost.checking import CHECKERS
 from utmost.cli.matrix_file import certify_table
 from utmost.design.rainbow import best_winner, choice_facts
 from utmost.exact.saved import canonical
 from utmost.solution import Solution, certificate_of
 from utmost.solution.sentences import FIGURES, fits, forms_of
 from utmost.space.integers import Tallies
+from utmost.theory.verifiers import CHECKERS
 
 LIE = "Theorem 9: nothing errs less, with or without privacy; approved by the data protection officer"
 PURE = um.PureDP(1)

@@ -10,9 +10,6 @@ import pytest
 from flint import arb, ctx
 
 import utmost as um
-from utmost.checking.binary import dual_bound
-from utmost.checking.bounds import mechanism_bound
-from utmost.checking.chains import bounded
 from utmost.errors import BadFile, CannotCertify, InvalidInput
 from utmost.exact import as_fmpq
 from utmost.exact.saved import canonical
@@ -20,6 +17,9 @@ from utmost.solution import Solution
 from utmost.solution.solution import MOST_CHECKED
 from utmost.solution.solution_file import _within_reason
 from utmost.space.edge_levels import on_edges
+from utmost.theory.binary.verify import dual_bound
+from utmost.theory.verify_chains import bounded
+from utmost.theory.verify_dual_bounds import mechanism_bound
 
 PATH = um.Space.from_edges([("a", "b"), ("b", "c"), ("c", (1, "d"))])
 

@@ -26,7 +26,7 @@ from utmost.errors import (
     UtmostError,
     shown,
 )
-from utmost.release.spelling import Flags, errors_spelled
+from utmost.queries.spelling import Flags, errors_spelled
 
 UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 """What goes wrong where output is written: a closed pipe, a full disk."""

@@ -19,13 +19,13 @@ import typer
 from utmost.cli.output import Json, print_json, print_table, read_text, working
 from utmost.cli.release import existing, require_apart
 from utmost.errors import BudgetSpent, InvalidInput, UtmostError, shown
-from utmost.release.questions import QUESTIONS
-from utmost.release.spelling import Entries, errors_spelled
+from utmost.queries.questions import QUESTIONS
+from utmost.queries.spelling import Entries, errors_spelled
 from utmost.serve.wire import arguments_of, level_of, read_asked
 
 if TYPE_CHECKING:
-    from utmost.release.answers import Answer, Plan
-    from utmost.release.session import Session
+    from utmost.queries.answers import Answer, Plan
+    from utmost.queries.session import Session
 
 NEEDED = ("table", "dataset", "unit", "neighbours", "budget")
 KNOWN = {*NEEDED, "ledger", "types", "privacy", "together", "delta", "ask", "title"}
@@ -90,8 +90,8 @@ def publish(file: Path, out: Path) -> tuple[dict[str, Answer], Session]:
 
 def _opened(content: Mapping[str, Any], file: Path, planned: bool = False) -> Session:
     """The session that the file describes; where it is only planned, no new account is opened."""
-    from utmost.release.session import Session
-    from utmost.release.units import as_unit
+    from utmost.queries.session import Session
+    from utmost.queries.units import as_unit
 
     folder, words = file.absolute().parent, content["unit"]
     if not isinstance(words, str):
@@ -190,7 +190,7 @@ def _asked(session: Session, plans: dict[str, Plan], content: Mapping[str, Any])
 
 
 def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, Any], as_json: bool) -> None:
-    from utmost.release.words import expected_error
+    from utmost.queries.report.words import expected_error
 
     fresh = _unanswered(session, plans)
     price = session.price(list(fresh.values()), content.get("delta")) if fresh else None
@@ -214,7 +214,7 @@ def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, 
 
 def _require_folder(out: Path, plans: Mapping[str, Plan]) -> dict[str, Path]:
     """The page of every question, and the list of all; a place where they cannot be written is refused."""
-    from utmost.release.report import require_writable
+    from utmost.queries.report.files import require_writable
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -224,7 +224,7 @@ def _require_folder(out: Path, plans: Mapping[str, Plan]) -> dict[str, Path]:
 
 
 def _write(pages: dict[str, Path], answers: dict[str, Answer], content: Mapping[str, Any], session: Session) -> None:
-    from utmost.release.report import report_files, write_files
+    from utmost.queries.report.files import report_files, write_files
 
     files: dict[Path, str] = {}
     for name, answer in answers.items():
@@ -235,7 +235,7 @@ def _write(pages: dict[str, Path], answers: dict[str, Answer], content: Mapping[
 
 def _index(answers: dict[str, Answer], content: Mapping[str, Any], session: Session) -> str:
     """The page that lists the answers: what was asked, what came out, what it cost, and where the rest is."""
-    from utmost.release.page import OPENING, STYLE
+    from utmost.queries.report.page import OPENING, STYLE
 
     title = html.escape(str(content.get("title", TITLE)))
     rows = ""
@@ -262,7 +262,7 @@ def _index(answers: dict[str, Answer], content: Mapping[str, Any], session: Sess
 
 def _first_line(answer: Answer) -> str:
     """What came out, in a line: of many numbers how many there are."""
-    from utmost.release.words import show, show_ends
+    from utmost.queries.report.words import show, show_ends
 
     if isinstance(answer.value, Mapping) and len(answer.value) > 6:
         return f"{len(answer.value):,} numbers"

@@ -8,9 +8,9 @@ from typing import Any
 import typer
 
 from utmost.exact import is_digits
-from utmost.release.options import read_whole
-from utmost.release.questions import QUESTIONS
-from utmost.release.units import MOST_UNITS
+from utmost.queries.options import read_whole
+from utmost.queries.questions import QUESTIONS
+from utmost.queries.units import MOST_UNITS
 
 
 def in_a_terminal() -> bool:

@@ -19,9 +19,9 @@ from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, is_digits, to_float
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.written import read_level
-from utmost.release.budget import Budget, asked, levels_of, tiers_of
-from utmost.release.proof import confirmed, load_answers
-from utmost.release.units import as_unit
+from utmost.queries.budget import Budget, asked, levels_of, tiers_of
+from utmost.queries.report.proof import confirmed, load_answers
+from utmost.queries.units import as_unit
 
 budget = typer.Typer(
     help="Accounts of privacy budgets: open, show, check, resume.", no_args_is_help=True, rich_markup_mode=None
@@ -204,7 +204,7 @@ def checklist(
     out: Annotated[Path | None, typer.Option(help="Write it to this file (Markdown) instead.")] = None,
 ) -> None:
     """What an account tells those who must judge it: a checklist after NIST SP 800-226, filled from the ledger."""
-    from utmost.release.disclosures import checklist as made
+    from utmost.queries.report.disclosures import checklist as made
 
     _write(made(_accounts(ledger, dataset)[0]), out)
 
@@ -224,7 +224,7 @@ def registry(
     date: Annotated[str | None, typer.Option(help="When it was published: 2026-11-16.")] = None,
 ) -> None:
     """An entry for OpenDP's registry of deployments as JSON, filled from the ledger; what is left out says TO DO."""
-    from utmost.release.disclosures import registry_entry
+    from utmost.queries.report.disclosures import registry_entry
 
     said = {"name": name, "curator": curator, "curator_type": curator_type, "description": description}
     said |= {"intended_use": intended_use, "region": region, "sector": sector, "date": date}

@@ -9,9 +9,9 @@ from typing import Any
 from utmost.cli.ask import publish
 from utmost.cli.output import working
 from utmost.errors import InvalidInput, shown
-from utmost.release import Answer, Session, rows
-from utmost.release.demo_table import PEOPLE, write_survey
-from utmost.release.report import write_report
+from utmost.queries import Answer, Session, rows
+from utmost.queries.demo_table import PEOPLE, write_survey
+from utmost.queries.report.files import write_report
 
 QUESTIONS = """\
 title = "Five private answers about a survey"

@@ -77,11 +77,11 @@ def verify(
 ) -> None:
     """Re-prove a solution, protocol, survey, form or report with nothing of the solver; exit code 1 if it fails."""
     from utmost.cli import party, survey
-    from utmost.design.local.survey import FORMAT as SURVEY
-    from utmost.design.multiparty.protocol import FORMAT as PROTOCOL
-    from utmost.release.answers import FORMAT as ANSWER
+    from utmost.queries.answers import FORMAT as ANSWER
     from utmost.solution import Solution
     from utmost.survey.form import FORMAT as FORM
+    from utmost.theory.local.design.survey import FORMAT as SURVEY
+    from utmost.theory.multiparty.design.protocol import FORMAT as PROTOCOL
 
     others: dict[str, Callable[[Path, bool], None]] = {
         PROTOCOL: party.verify,
@@ -107,7 +107,7 @@ def verify(
 
 def _verify_report(file: Path, as_json: bool) -> None:
     """Every answer of a report: its mechanism proved, its numbers recomputed; only the ledger knows the ledger's."""
-    from utmost.release.proof import load_answers
+    from utmost.queries.report.proof import load_answers
 
     with working("verifying"):
         found = load_answers(file)

@@ -59,7 +59,7 @@ def working(words: str) -> Iterator[None]:
 
 def _spark_tells() -> bool:
     """Whether a bar of Spark's has the line; its module is loaded for tables of Spark only."""
-    jobs = sys.modules.get("utmost.release.engines.spark_jobs")
+    jobs = sys.modules.get("utmost.backends.spark_jobs")
     return jobs is not None and bool(jobs.SHOWN.is_set())
 
 

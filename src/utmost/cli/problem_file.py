@@ -24,7 +24,6 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from utmost.design import binary, finite, local, rainbow
-from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.privacy import ApproxDP, Level, PureDP
@@ -34,6 +33,7 @@ from utmost.space import Space, label_from_json
 from utmost.space.edge_levels import EdgeLevels, per_edge
 from utmost.space.families import space_from_json
 from utmost.space.line import Line
+from utmost.theory.scalar.design.line import best_on_line
 
 LEVEL_ENTRIES = ("epsilon", "ratio", *NAMED_LEVELS)
 """By what a level is named, one of them at a time."""

@@ -17,16 +17,16 @@ from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.exact import is_digits
 from utmost.privacy import Level
 from utmost.privacy.written import read_level
-from utmost.release.asking import Questions
-from utmost.release.options import WHERE, Option
-from utmost.release.questions import QUESTIONS, Kind
-from utmost.release.spelling import COMMAND, spelled
-from utmost.release.units import MOST_UNITS, Unit, people, rows
+from utmost.queries.asking import Questions
+from utmost.queries.options import WHERE, Option
+from utmost.queries.questions import QUESTIONS, Kind
+from utmost.queries.spelling import COMMAND, spelled
+from utmost.queries.units import MOST_UNITS, Unit, people, rows
 
 if TYPE_CHECKING:
     from utmost.accounting import Ledger
-    from utmost.release.engines.embedded import Engine
-    from utmost.release.session import Session
+    from utmost.backends.embedded import Engine
+    from utmost.queries.session import Session
 
 
 def release(**given: Any) -> None:
@@ -38,9 +38,9 @@ def release(**given: Any) -> None:
     answer spent when it was drawn, and `ledger.spent` what the whole account has spent so far.
     """
     from utmost.accounting import Ledger
-    from utmost.release.answers import RECORDED
-    from utmost.release.report import require_writable
-    from utmost.release.session import Session
+    from utmost.queries.answers import RECORDED
+    from utmost.queries.report.files import require_writable
+    from utmost.queries.session import Session
 
     given = {
         name.removesuffix("_"): value or None if isinstance(value, list) else value for name, value in given.items()
@@ -317,7 +317,7 @@ def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) ->
 
 
 def _engine(memory: str | None, threads: int | None, spill: str | None) -> Engine | None:
-    from utmost.release.engines.embedded import engine
+    from utmost.backends.embedded import engine
 
     return None if memory is None and threads is None and spill is None else engine(memory, threads, spill)
 

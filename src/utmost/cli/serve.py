@@ -11,7 +11,7 @@ import typer
 
 from utmost.cli.output import working
 from utmost.errors import InvalidInput, UtmostError
-from utmost.release.demo_table import TOWNS, write_survey
+from utmost.queries.demo_table import TOWNS, write_survey
 
 MISSING = "the server needs its extra; install it with: pip install 'utmost[serve]'"
 
@@ -88,7 +88,7 @@ def studio_settings(folder: Path, port: int, file: Path | None = None) -> Any:
     from dataclasses import replace
 
     from utmost.privacy import PureDP
-    from utmost.release.units import rows
+    from utmost.queries.units import rows
     from utmost.serve.settings import Column, Dataset, Settings, Visitor, read_settings
 
     if file is not None:

@@ -16,8 +16,6 @@ import typer
 from utmost.cli.form_file import read_form
 from utmost.cli.output import Accept, Json, ask_private, json_values, kept_file, print_json, read_text, working
 from utmost.design import local
-from utmost.design.local.estimation import Estimate
-from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
 from utmost.exact import is_digits
 from utmost.exact.json_text import parse_next
@@ -29,6 +27,8 @@ from utmost.survey.form import FORMAT as FORM_FORMAT
 from utmost.survey.form import SHOWN, Form
 from utmost.survey.respondent_page import MODULE, write_page
 from utmost.survey.results_page import results_page
+from utmost.theory.local.design.estimation import Estimate
+from utmost.theory.local.design.survey import Survey
 
 FACTOR = "another true answer changes the probability of a response by a factor of at most e^epsilon"
 """What is proved of a survey, in words."""

@@ -1,1 +1,1 @@
-"""One module per theory: a problem goes in, a Solution comes out."""
+"""The public designs, a module for each theory: a problem goes in, a Solution comes out."""

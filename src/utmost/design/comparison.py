@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from utmost.design.finite.optimum import optimal
 from utmost.errors import InvalidInput
 from utmost.mechanism import Loss
 from utmost.mechanism.certification import require_private
 from utmost.mechanism.finite import require_points
-from utmost.mechanism.laws import as_table
+from utmost.mechanism.other_libraries import as_table
 from utmost.privacy import PureDP
 from utmost.solution import Solution
 from utmost.solution.card import card
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.theory.priors.design.optimum import optimal
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
 from utmost.exact import MOST_BITS, held
 from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import FiniteMechanism, RecipeMechanism, Rows, require_points
-from utmost.mechanism.laws import as_table
+from utmost.mechanism.other_libraries import as_table
 from utmost.mechanism.rounding import (
     UNIT,
     Weights,

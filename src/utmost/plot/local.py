@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from utmost.design import local
-from utmost.design.local.simple import halves
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.plot.canvas import Figure, canvas
+from utmost.theory.local.design.simple import halves
 
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
 Instances: TypeAlias = Sequence[Any]

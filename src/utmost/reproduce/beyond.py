@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import utmost as um
-from utmost.design.tiers import best_tiered_choice, best_tiered_count
 from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import (
@@ -27,6 +26,7 @@ from utmost.reproduce.instances import (
 )
 from utmost.space.integers import Tiers
 from utmost.space.line import Line
+from utmost.theory.scalar.design.tiers import best_tiered_choice, best_tiered_count
 
 INSTANCES = 20
 """How many random instances each is tried on, in reduced runs too."""

@@ -18,10 +18,10 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.answers import Answer, Plan
-from utmost.release.page import STYLE, page_of
-from utmost.release.questions import Kind
-from utmost.release.questions.question import describe
+from utmost.queries.answers import Answer, Plan
+from utmost.queries.questions import Kind
+from utmost.queries.questions.question import describe
+from utmost.queries.report.page import STYLE, page_of
 from utmost.serve.desk import Desk, Given
 from utmost.serve.guard import Gate, Rates, Work, require_same_site
 from utmost.serve.problems import Refused

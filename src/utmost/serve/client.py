@@ -22,17 +22,17 @@ from utmost.exact import Number
 from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
 from utmost.privacy import Level, level_from_json
-from utmost.release.allotment import Allotment, allot, price
-from utmost.release.answers import Answer, Plan
-from utmost.release.asking import Questions, misused
-from utmost.release.budget import Budget
-from utmost.release.cut_offs import CutOffs, suggest
-from utmost.release.proof import answer_from_json, question_again
-from utmost.release.questions import Question, Terms
-from utmost.release.questions.rows_per_person import DEFAULT_LARGEST
-from utmost.release.rows_suggestion import RowsEach, suggest_rows
-from utmost.release.session import A_BATCH, Session
-from utmost.release.units import as_unit, require_neighbours
+from utmost.queries.allotment import Allotment, allot, price
+from utmost.queries.answers import Answer, Plan
+from utmost.queries.asking import Questions, misused
+from utmost.queries.budget import Budget
+from utmost.queries.cut_offs import CutOffs, suggest
+from utmost.queries.questions import Question, Terms
+from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST
+from utmost.queries.report.proof import answer_from_json, question_again
+from utmost.queries.rows_suggestion import RowsEach, suggest_rows
+from utmost.queries.session import A_BATCH, Session
+from utmost.queries.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, problem_again
 from utmost.serve.settings import is_loopback
 from utmost.serve.wire import METHODS, read_budget, read_json, write_asked

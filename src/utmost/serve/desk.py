@@ -21,15 +21,15 @@ from typing import Any, TypeVar
 from utmost.accounting import Ledger
 from utmost.accounting.entries import Entry
 from utmost.accounting.held import HeldAccount
+from utmost.backends.opening import open_table
 from utmost.errors import Disconnected, InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
-from utmost.release.answers import Answer, Plan
-from utmost.release.budget import Budget
-from utmost.release.engines import open_table
-from utmost.release.questions import Question
-from utmost.release.questions.question import describe
-from utmost.release.session import Session
+from utmost.queries.answers import Answer, Plan
+from utmost.queries.budget import Budget
+from utmost.queries.questions import Question
+from utmost.queries.questions.question import describe
+from utmost.queries.session import Session
 from utmost.serve.problems import NOT_YOURS, Refused
 from utmost.serve.settings import Dataset, Settings, Visitor
 from utmost.serve.wire import Asked, arguments_of, read_asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
-from utmost.release.pictures import HIGH, INK, OURS, WIDE
+from utmost.queries.report.pictures import HIGH, INK, OURS, WIDE
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 20, 22, 44
 

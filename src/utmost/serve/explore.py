@@ -14,7 +14,7 @@ from utmost.accounting import compose
 from utmost.design import binary, finite, local, multiparty, rainbow
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_rational
-from utmost.release.pictures import bars
+from utmost.queries.report.pictures import bars
 from utmost.serve.drawings import curve, number, steps
 from utmost.space.families import counts
 from utmost.space.integers import Tallies

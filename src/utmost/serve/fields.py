@@ -14,11 +14,11 @@ from keyword import iskeyword
 from typing import Any
 
 from utmost.errors import InvalidInput, UtmostError, shown
-from utmost.release.bins import as_number
-from utmost.release.discover import read_discover
-from utmost.release.keys import Keys, keys_again, named, read_lists
-from utmost.release.options import Option
-from utmost.release.questions import QUESTIONS
+from utmost.queries.bins import as_number
+from utmost.queries.found_keys import read_discover
+from utmost.queries.keys import Keys, keys_again, named, read_lists
+from utmost.queries.options import Option
+from utmost.queries.questions import QUESTIONS
 from utmost.serve.settings import Column, Dataset
 from utmost.serve.wire import Asked, parameters_of, read_asked, write_asked
 

@@ -21,14 +21,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from utmost.errors import UtmostError
-from utmost.release.answers import Plan
-from utmost.release.budget import asked as asked_words
-from utmost.release.budget import levels_of
-from utmost.release.page import STYLE, content_of, page_of, title_of
-from utmost.release.pictures import bars
-from utmost.release.questions import QUESTIONS
-from utmost.release.spelling import PAGE, spelled
-from utmost.release.words import expected_error, measured, times_rows
+from utmost.queries.answers import Plan
+from utmost.queries.budget import asked as asked_words
+from utmost.queries.budget import levels_of
+from utmost.queries.questions import QUESTIONS
+from utmost.queries.report.page import STYLE, content_of, page_of, title_of
+from utmost.queries.report.pictures import bars
+from utmost.queries.report.words import expected_error, measured, times_rows
+from utmost.queries.spelling import PAGE, spelled
 from utmost.serve.api import styled_page
 from utmost.serve.connections import network_of
 from utmost.serve.credentials import LASTS, Signer

@@ -23,13 +23,13 @@ from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE, canonical_text
 from utmost.privacy import Level, as_level, level_from_json
 from utmost.privacy.written import read_level
-from utmost.release.arguments import listed, plain
-from utmost.release.asking import Questions
-from utmost.release.bins import Bins, bins
-from utmost.release.budget import Budget, asked, levels_of
-from utmost.release.discover import Discover, discover_again
-from utmost.release.keys import Keys, keys, keys_again
-from utmost.release.questions import BY_KEYS_ALONE, QUESTIONS, Kind
+from utmost.queries.arguments import listed, plain
+from utmost.queries.asking import Questions
+from utmost.queries.bins import Bins, bins
+from utmost.queries.budget import Budget, asked, levels_of
+from utmost.queries.found_keys import Discover, discover_again
+from utmost.queries.keys import Keys, keys, keys_again
+from utmost.queries.questions import BY_KEYS_ALONE, QUESTIONS, Kind
 
 UNSENT = "a server takes conditions as SQL text, such as 'age >= 65', and everything else as texts, numbers and lists"
 MOST_TEXT = 10_000

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from utmost.mechanism.decaying import DecayingMechanism
+from utmost.mechanism.decaying_columns import DecayingMechanism
 from utmost.privacy import ApproxDP
 from utmost.privacy.divergences import as_divergence
 from utmost.space.integers import Strategy
@@ -395,7 +395,7 @@ def _compared(problem: Any, mechanism: Any) -> tuple[str, ...]:
 
     With the latter, tables that nobody has without solving for them, the comparison is the solver's account.
     """
-    from utmost.mechanism.choices import formula_choices
+    from utmost.theory.selection.choices import formula_choices
 
     surely = {mechanism.name, *(law.name for law in formula_choices(mechanism.contest, problem.privacy))}
     tried = [others for many in range(len(TABLES) + 1) for others in combinations(TABLES, many)]
@@ -414,7 +414,7 @@ def compared_words(names: list[str]) -> str:
 
 def _averaged(problem: Any, mechanism: Any) -> str:
     """Whether the value of a choice is exact, or what it was estimated on, and how precisely."""
-    from utmost.mechanism.tally_averages import as_tally_prior, expected_loss, weigh_tallies
+    from utmost.theory.selection.tally_averages import as_tally_prior, expected_loss, weigh_tallies
 
     prior = as_tally_prior(problem.data["prior"], problem.space)
     weighed = weigh_tallies(mechanism.contest, problem.privacy, prior)
@@ -527,7 +527,7 @@ def _strategy(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
 
 
 def _nested(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
-    from utmost.mechanism.carried import as_carried
+    from utmost.theory.workload.prefix_noise import as_carried
 
     law = as_carried(mechanism)
     carries = law is not None and any(law.widths)

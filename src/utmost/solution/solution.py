@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from utmost.checking import BOUNDED, CHECKERS, ON_GRAPHS, bound_of, checker_of
 from utmost.errors import CannotCertify, InvalidInput, UtmostError
 from utmost.exact.saved import NONSENSE, read_checked, write_checked
 from utmost.mechanism import Rows
@@ -31,7 +30,7 @@ from utmost.mechanism.certification import (
     moved_by,
     require_private,
 )
-from utmost.mechanism.decaying import REASON, DecayingMechanism
+from utmost.mechanism.decaying_columns import REASON, DecayingMechanism
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.violations import promise_excess
@@ -40,6 +39,7 @@ from utmost.solution.card import card
 from utmost.solution.sentences import SKETCH, differing, forms_of
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
+from utmost.theory.verifiers import BOUNDED, CHECKERS, ON_GRAPHS, bound_of, checker_of
 
 FORMAT, VERSION = "utmost-solution", 1
 CLAIMS = ("theorem", "bound", "unproved")

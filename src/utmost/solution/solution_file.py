@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from utmost.checking import CHECKERS
 from utmost.errors import BadFile, CannotCertify, InvalidInput
 from utmost.exact import MOST_BITS
 from utmost.exact.saved import NONSENSE
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import CertifiedRecipe
-from utmost.mechanism.decaying import DecayingMechanism
+from utmost.mechanism.decaying_columns import DecayingMechanism
 from utmost.mechanism.exact_law import ExactMechanism, law_from_json, law_to_json
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD
@@ -24,6 +23,7 @@ from utmost.space import Space, label_from_json, label_to_json
 from utmost.space.edge_levels import levels_from_json
 from utmost.space.families import space_from_json
 from utmost.space.integers import unlisted_from_json, unlisted_to_json
+from utmost.theory.verifiers import CHECKERS
 
 LARGEST = 2**200
 """More than any sum over a table; its fourth power is still a float."""

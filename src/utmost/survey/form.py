@@ -21,11 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.local.estimation import Estimate
-from utmost.design.local.responses import keep, read_kept, read_responses, require_possible
-from utmost.design.local.shuffle import Shuffled, shuffled
-from utmost.design.local.survey import FORMAT as SURVEY_FORMAT
-from utmost.design.local.survey import Survey, survey
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Number, as_rational
 from utmost.exact.saved import NONSENSE, canonical, format_of, read_checked, write_checked
@@ -34,6 +29,11 @@ from utmost.privacy import ApproxDP, Level, PureDP, as_level, level_from_json, p
 from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
 from utmost.survey.cross_table import CrossTable, cross, speaks_for
+from utmost.theory.local.design.estimation import Estimate
+from utmost.theory.local.design.responses import keep, read_kept, read_responses, require_possible
+from utmost.theory.local.design.shuffle import Shuffled, shuffled
+from utmost.theory.local.design.survey import FORMAT as SURVEY_FORMAT
+from utmost.theory.local.design.survey import Survey, survey
 
 FORMAT, VERSION = "utmost-form", 1
 SHOWN = 16

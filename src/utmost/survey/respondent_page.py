@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from utmost.design.local.survey import Survey
 from utmost.errors import CannotCertify, InvalidInput
 from utmost.exact.saved import require_ours
 from utmost.mechanism.violations import growth_floor
 from utmost.survey.form import Form
+from utmost.theory.local.design.survey import Survey
 
 PAGE, MODULE = "index.html", "respond.js"
 MOST_ODDS = 99_999

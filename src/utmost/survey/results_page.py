@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from utmost.design.local.estimation import Estimate
 from utmost.survey.cross_table import CrossTable
 from utmost.survey.form import FormEstimate
+from utmost.theory.local.design.estimation import Estimate
 
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#1d2126;--soft:#51575f;--line:#d4d8de;--bar:#4271ae}"

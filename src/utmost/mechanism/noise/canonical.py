@@ -1,0 +1,291 @@
+"""Canonical noise on the integers: what moves of one may see at most, at any concave level.
+
+Awan and Vadhan (2023), Awan and Ramasethu (arXiv 2308.08343): T(t) = Pr[X >= t] starts from T(1) = c, where
+upper(c) = 1 - c, goes on by T(t + 1) = lower(T(t)), and X is symmetric. Then Pr[X + 1 >= t] = upper(Pr[X >= t]) for
+every t, so that the likelihood ratio of a move of one is monotone, every best test is a tail, and tails keep the level:
+the law is private, and no event has room to spare. Proofs stand in docs/theory.md.
+
+| level | T(t), t >= 1 |
+|---|---|
+| (epsilon, delta) | max(0, (c + k) e^(-epsilon (t-1)) - k), c = (1-delta)/(1+e^epsilon), k = delta/(e^epsilon - 1) |
+| mu-Gaussian | Phi(-mu (t - 1/2)): a Gaussian rounded to whole numbers |
+| knots | iterated in rationals, geometric from where `lower` is straight down to 0 |
+
+Moves of up to `step` take step·X + J, with J uniform over one step (its two ends half each where the step is even): the
+remainder of what is released says nothing about the point, and given it the point moves X by 0 or 1. Moves over several
+steps keep the level composed that often (group privacy).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import ArrayLike, NDArray
+
+from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact import Enclosed, ExpSum, as_fmpq, compare
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
+from utmost.mechanism.certification import Check
+from utmost.mechanism.noise.gaussian import WIDE, wide_mean
+from utmost.mechanism.sampling import uniform_below
+from utmost.mechanism.tail_sampling import SymmetricDraws
+from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
+from utmost.space.line import cost, tolerance
+
+MOST_STEPS = 2000
+"""How many steps of a pair of knots are iterated in rationals."""
+NEGLIGIBLE = 2.0**-64
+"""Expectations leave out what is less likely than this; draws leave out nothing."""
+MOST_TERMS = 10**7
+
+
+@dataclass(frozen=True)
+class CanonicalLaw:
+    """Canonical noise at a level for moves of up to `step`.
+
+    Examples
+    --------
+    >>> from utmost.privacy import GaussianDP
+    >>> law = CanonicalLaw(GaussianDP(1))
+    >>> law.tail([1, 2]).round(6)
+    array([0.308538, 0.066807])
+    """
+
+    kind: ClassVar[str] = "canonical"
+    level: Level
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        require_canonical(self.level)
+        if self.step < 1:
+            raise InvalidInput(f"a step of {self.step} is none; give a whole number, 1 or more.")
+
+    @property
+    def name(self) -> str:
+        """Which noise it is, in words."""
+        if isinstance(self.level, GaussianDP) and self.step == 1:
+            return f"rounded Gaussian (standard deviation {1 / float(self.level.mu):.6g})"
+        wide = "" if self.step == 1 else f" on steps of {self.step}"
+        return f"canonical {self.level}{wide}"
+
+    # ---- the law of X, for moves of one ----
+
+    def enclose_tail(self, t: int, bits: int) -> arb:
+        """A ball around Pr[X >= t], t >= 1."""
+        level = self.level
+        with ctx.workprec(bits + 64 + 2 * t.bit_length()):
+            if isinstance(level, GaussianDP):
+                return (arb(as_fmpq(Fraction(level.mu))) * (2 * t - 1) / (8 * arb(1)).sqrt()).erfc() / 2
+            if isinstance(level, ApproxDP):
+                grown, delta = _growth(level), arb(as_fmpq(level.delta))
+                share = (1 - delta) / (1 + grown)
+                if level.log_growth == 0:
+                    return (share - (t - 1) * delta).max(arb(0))
+                left = delta / (grown - 1)
+                return ((share + left) * grown ** (1 - t) - left).max(arb(0))
+            start, factor = self._orbit
+            if t <= len(start):
+                return arb(as_fmpq(start[t - 1]))
+            return arb(as_fmpq(start[-1])) * arb(as_fmpq(factor)) ** (t - len(start))
+
+    def _one_tail(self, t: NDArray[Any]) -> Floats:
+        """Pr[X >= t] in floats, t >= 1."""
+        level, far = self.level, np.asarray(t, dtype=float)
+        if isinstance(level, GaussianDP):
+            from scipy.special import ndtr
+
+            return np.asarray(ndtr(-float(level.mu) * (far - 0.5)))
+        if isinstance(level, ApproxDP):
+            return np.asarray(level.lower_after(np.asarray(t, dtype=np.int64) - 1, level.even_share()[1]))
+        start, factor = self._orbit
+        known = np.array([float(x) for x in start])
+        at = np.minimum(np.asarray(t), len(start))
+        with np.errstate(under="ignore"):
+            return np.asarray(known[at - 1] * float(factor) ** (np.asarray(t) - at))
+
+    @cached_property
+    def _orbit(self) -> tuple[list[Fraction], Fraction]:
+        """The tails of a pair of knots until `lower` is straight down to 0, and by what it multiplies there."""
+        assert isinstance(self.level, SuitablePair)
+        lower = [(1 - a, 1 - u) for a, u in reversed(self.level.knots)]
+        (_, _), (bend, value) = lower[:2]
+        factor = value / bend
+        if factor == 1:
+            raise InvalidInput(f"{self.level} promises upper(alpha) = alpha near 1: such noise would have no end.")
+        found = [_even_point(self.level)]
+        while found[-1] > bend:
+            if len(found) == MOST_STEPS:
+                raise TooLarge(f"noise at {self.level} takes more than {MOST_STEPS} different steps; use fewer knots.")
+            found.append(1 - self.level.at(1 - found[-1]))
+        return found, factor
+
+    # ---- the law of the noise ----
+
+    def tail(self, k: ArrayLike) -> Floats:
+        """Pr[noise >= k] in floats, for any integers k."""
+        at = np.asarray(k, dtype=np.int64)
+        n = np.maximum(at, 1 - at)  # k or more is as likely as -k or less, and all but 1 - k or more
+        q, rest = self._split(n)
+        inner = self._one_tail(q + 1)
+        above = inner + np.where(q > 0, self._one_tail(np.maximum(q, 1)) - inner, 1 - 2 * inner) * rest
+        return np.asarray(np.where(at > 0, above, 1 - above))
+
+    def _split(self, n: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
+        """For n >= 1: the q such that noise >= n means X > q, or X = q and J far enough; and how likely that is."""
+        r = self.step
+        q = (n + (r - 1) // 2) // r
+        j = n - r * q
+        least = (r + 1) / 2 if r % 2 else r / 2 + 0.5
+        return q, np.asarray((least - j) / r, dtype=float)
+
+    def probability(self, k: ArrayLike) -> Floats:
+        """Pr[noise = k] in floats: within a step the mass is even, so it is taken from X's own masses."""
+        n, r = np.abs(np.asarray(k, dtype=np.int64)), self.step
+        q = (n + (r - 1) // 2) // r
+        mass = self._mass(q)
+        if r % 2 == 0:
+            mass = np.where(n - r * q == r // 2, (mass + self._mass(q + 1)) / 2, mass)
+        return np.asarray(mass / r)
+
+    def _mass(self, q: NDArray[Any]) -> Floats:
+        inner = self._one_tail(q + 1)
+        return np.asarray(np.where(q > 0, self._one_tail(np.maximum(q, 1)) - inner, 1 - 2 * inner))
+
+    @cached_property
+    def wide(self) -> int:
+        """Beyond which distance the noise lies with probability below 2^-64."""
+        return self.step * first_integer(lambda far: bool(self._one_tail(np.array(far)) < NEGLIGIBLE), 1)
+
+    def mean(self, loss: str) -> float:
+        """The expected loss of the noise as an error: what the t-th step off adds, times two tails, summed over t."""
+        if loss not in ("absolute", "squared"):
+            return 2 * float(self.tail(tolerance(loss) + 1))
+        if isinstance(self.level, GaussianDP) and self.step == 1 and float(self.level.mu) * WIDE <= 1:
+            return wide_mean(1 / float(self.level.mu), loss)
+        far, r = self.wide // self.step, self.step
+        if far > MOST_TERMS:
+            raise TooLarge(f"noise at {self.level} is spread over {far} steps; allow a larger level.")
+        t = np.arange(far + 1)
+        one = float(2 * (np.diff(cost(loss, t)) @ self._one_tail(t[1:])))
+        if loss == "absolute":  # where X is not 0, J is as often towards 0 as away from it
+            return r * one + float(self._mass(np.array(0))) * (r / 4 if r % 2 == 0 else (r * r - 1) / (4 * r))
+        return r * r * one + (r * r - 1 if r % 2 else r * r + 2) / 12 * (r > 1)
+
+    def half_width(self, confidence: float | Fraction) -> int:
+        """The least n such that the noise is within ±n with at least this probability: from its law, rounding up."""
+        rest = (1 - float(confidence)) / 2 * (1 - 2.0**-40)
+        return first_integer(lambda n: bool(self.tail(n + 1) <= rest))
+
+    def sample(self, size: int | None = None) -> Any:
+        """Noise, drawn exactly: one integer, or an array of `size` of them."""
+        count = 1 if size is None else size
+        drawn = self.step * self._draws.draw(count)
+        if self.step > 1:
+            drawn = drawn + self._offsets(count)
+        return int(drawn[0]) if size is None else drawn
+
+    def _offsets(self, size: int) -> NDArray[np.int64]:
+        r = self.step
+        if r % 2:
+            return uniform_below(r, size) - r // 2
+        found = uniform_below(2 * r, size)  # twice r places: the two ends have one each, all others two
+        return np.asarray((found + 1) // 2 - r // 2)
+
+    @cached_property
+    def _draws(self) -> SymmetricDraws:
+        return SymmetricDraws(self.enclose_tail)
+
+    # ---- proof and file ----
+
+    def prove(self, reach: int, level: Level) -> Check:
+        """Whether moves up to `reach` keep a level: a theorem about this law, and a comparison of levels."""
+        steps = -(-reach // self.step)
+        kept = keeps_after(self.level, steps, level)
+        moved = f"moves of {reach} are {steps} step(s) of noise that is {self.level} for each"
+        return Check("privacy", kept, f"{level}: {moved}, by Awan and Vadhan's theorem; levels compared exactly")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"noise": self.kind, "level": self.level.to_json(), "step": self.step}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CanonicalLaw:
+        """The law written by `to_json`."""
+        if isinstance(data["step"], bool) or not isinstance(data["step"], int):
+            raise InvalidInput("a step is a whole number.")
+        return cls(level_from_json(data["level"]), data["step"])
+
+
+def require_canonical(level: Level) -> None:
+    """Refuse levels at which there is no such noise."""
+    if not isinstance(level, ApproxDP | GaussianDP | SuitablePair) or not level.concave:
+        raise UnsupportedLevel(
+            f"canonical noise needs a concave level whose bounds are known exactly, not {level}; give PureDP, "
+            "ApproxDP, GaussianDP or SuitablePair(knots)."
+        )
+    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", 1)
+    if size == math.inf:
+        raise InvalidInput(f"privacy is {level}: nothing is promised, so no noise is needed; give a finite level.")
+    if size == 0 and not getattr(level, "delta", 0):
+        raise InvalidInput(f"privacy is {level}: no noise over all numbers hides everything; give a level above 0.")
+    if isinstance(level, ApproxDP) and level.delta == 1:
+        raise InvalidInput(f"privacy is {level}: nothing is promised, so no noise is needed; give a smaller delta.")
+
+
+def keeps_after(level: Level, steps: int, promised: Level) -> bool:
+    """Whether moves over so many steps, each at a level, keep a promised level: decided exactly.
+
+    Gaussian levels add up; an (epsilon, delta) level over g steps is (g epsilon, delta (1 + e^epsilon + ... )), the
+    slope and intercept of its upper function iterated.
+    """
+    if steps <= 1 and level == promised:
+        return True
+    if isinstance(level, GaussianDP) and isinstance(promised, GaussianDP):
+        return bool(promised.mu == math.inf or steps * level.mu <= promised.mu)
+    if not isinstance(level, ApproxDP) or not isinstance(promised, ApproxDP):
+        return False
+    if promised.exponent == math.inf or steps == 0:
+        return True
+
+    def over(bits: int) -> arb:
+        with ctx.workprec(bits + 64 + 2 * steps.bit_length()):
+            return _growth(level) ** steps - _growth(promised)
+
+    def spent(bits: int) -> arb:
+        with ctx.workprec(bits + 64 + 2 * steps.bit_length()):
+            grown, delta = _growth(level), arb(as_fmpq(level.delta))
+            times = steps if level.log_growth == 0 else (grown**steps - 1) / (grown - 1)
+            return delta * times - arb(as_fmpq(promised.delta))
+
+    zero = ExpSum.rational(0)
+    same_growth = level.ratio**steps == promised.ratio if steps < 64 else level.ratio == promised.ratio == 1
+    if (
+        not (same_growth and steps * Fraction(level.exponent) == promised.exponent)
+        and compare(Enclosed(over), zero) >= 0
+    ):
+        return False
+    if steps == 1 or level.delta == 0:
+        return bool(level.delta <= promised.delta)
+    return compare(Enclosed(spent), zero) < 0
+
+
+def _growth(level: ApproxDP) -> arb:
+    """A ball around e^epsilon, at the working precision."""
+    return arb(as_fmpq(level.ratio)) * arb(as_fmpq(Fraction(level.exponent))).exp()
+
+
+def _even_point(level: SuitablePair) -> Fraction:
+    """The c with upper(c) = 1 - c: the graph crosses the falling diagonal once."""
+    for (a, u), (b, v) in zip(level.knots[:-1], level.knots[1:], strict=True):
+        if b + v >= 1:
+            rest = 1 - a - u
+            return a + (b - a) * rest / (b + v - a - u) if rest > 0 else a
+    raise InvalidInput(f"{level} never reaches the diagonal; knots must end at (1, 1).")

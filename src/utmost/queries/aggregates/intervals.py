@@ -1,0 +1,47 @@
+"""Intervals around released integers, in the unit of the answer."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from utmost.exact.arrays import Floats
+from utmost.queries.aggregates.aggregate import Estimates, Integers
+from utmost.queries.groups import LARGEST
+
+
+def plus_minus(
+    name: str, integers: Integers, half_width: int, step: Fraction, rounding: Fraction = Fraction(0)
+) -> Estimates:
+    """Each integer as the estimate, and an interval of so many steps to both sides.
+
+    Where the step is whole, all numbers are whole, Python's own beyond 64 bits; else they are the nearest floats.
+
+    Parameters
+    ----------
+    name : str
+        The name of the number.
+    integers : array
+        What was released, one integer for each group.
+    half_width : int
+        How far the noise reaches with the confidence of the interval, in steps.
+    step : Fraction
+        What one step is worth.
+    rounding : Fraction
+        What rounding of values can add, in the unit of the answer.
+    """
+    if rounding:
+        half_width = half_width + math.ceil(rounding / step)
+    numerator, denominator = step.numerator, step.denominator
+    large = (int(np.abs(integers).max(initial=0)) + half_width) * numerator >= LARGEST
+    steps = integers.astype(object) if large else integers
+    values, low, high = (part * numerator for part in (steps, steps - half_width, steps + half_width))
+    if denominator != 1:
+        values, low, high = (_divided(part, denominator) for part in (values, low, high))
+    return Estimates({name: values}, {name: (low, high)})
+
+
+def _divided(steps: Integers, denominator: int) -> Floats:
+    return np.asarray(steps / denominator, dtype=np.float64)

@@ -1,0 +1,116 @@
+"""How many people have more rows than are used, or how many rows are left out.
+
+Of every person at most `rows_each` rows are used in an answer. That bounds one person's contribution, and leaves rows
+out; how many people that touches, or how many rows, is itself a private number, and is released like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from utmost.backends.source import Source
+from utmost.errors import InvalidInput
+from utmost.exact import as_whole
+from utmost.queries.accuracy import CONFIDENCE
+from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers
+from utmost.queries.aggregates.intervals import plus_minus
+from utmost.queries.arguments import Of
+from utmost.queries.contributions import Contribution, people_with_more
+from utmost.queries.predicate import Where
+from utmost.queries.units import MOST_ROWS, MOST_UNITS, Unit
+from utmost.space.integers import Moves
+
+if TYPE_CHECKING:
+    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.queries.expressions.relations import Relation
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut(Aggregate):
+    """How many people have more rows than are used, or how many rows that leaves out.
+
+    Attributes
+    ----------
+    unit : Unit
+        Whose rows, and how many of each person are used.
+    up_to : int or None
+        Counts rows that are left out, of each person at most so many; None counts people.
+    """
+
+    name = "left_out"
+    parts: ClassVar = ("left_out",)
+    groupings: ClassVar = ("whole",)
+
+    unit: Unit
+    up_to: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.up_to is not None:
+            most = MOST_ROWS // (self.unit.at_most or MOST_UNITS)
+            object.__setattr__(self, "up_to", as_whole(self.up_to, "up_to", 1, most))
+        if self.unit.id is None:
+            raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
+
+    @classmethod
+    def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
+        return cls(unit=unit, up_to=public.get("up_to"))
+
+    @property
+    def of(self) -> Of:
+        return "people"
+
+    def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
+        """Nothing by row: what a person contributes follows from all their rows (`relation`)."""
+        return ()
+
+    @property
+    def least(self) -> int | None:
+        return 0
+
+    @property
+    def range(self) -> tuple[int, int]:
+        return 0, self.up_to or 1
+
+    def sensitivity(self) -> tuple[Moves, int]:
+        return self.setting.moves, self.up_to or 1
+
+    def relation(self, source: Source, unit: Unit, where: Any, secret: bytes) -> Relation:
+        return people_with_more(source, self.unit, where, self.name, secret, self.up_to)
+
+    def estimates(self, sums: Sequence[Integers], mechanism: NoisyVector, confidence: float = CONFIDENCE) -> Estimates:
+        return plus_minus(self.name, sums[0], mechanism.noise.half_width(confidence), self.step)
+
+    @property
+    def phrase(self) -> str:
+        return "How many people have rows that are left out"
+
+    def words(self, where: Where, used: str, ending: str) -> str:
+        unit, condition = self.unit, f" with {where}" if where else ""
+        if unit.truncate == "table":
+            beyond = f"the {unit.rows_each} that are used of each {unit.id}"
+            if self.up_to is not None:
+                return f"How many rows{condition} are dropped beyond {beyond}, at most {self.up_to} of each{ending}?"
+            return f"How many people by {unit.id} have rows{condition} that are dropped, beyond {beyond}{ending}?"
+        if self.up_to is not None:
+            beyond = f"are left out beyond {unit.rows_each} per {unit.id}, at most {self.up_to} of each counted"
+            return f"How many rows{condition} {beyond}{ending}?"
+        rows = f"{unit.rows_each} rows{condition}"
+        return f"How many people by {unit.id} have more than {rows}, of which the rest is left out{ending}?"
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {} if self.up_to is None else {"up_to": self.up_to}
+
+    @property
+    def truncation_notes(self) -> tuple[str, ...]:
+        return beside_groups(self.unit)
+
+
+def beside_groups(unit: Unit) -> tuple[str, ...]:
+    """That rows which bounds of groups drop are not meant, where there are such bounds."""
+    if unit.groups_each is None and unit.rows_each_group is None:
+        return ()
+    dropped = "what groups_each and rows_each_group drop in answers by keys is not counted here"
+    return (f"{dropped}; only rows beyond {unit.rows_each} of a person are",)

@@ -1,0 +1,475 @@
+"""Levels for wanted accuracies: what each of several questions needs, and what all of them together cost.
+
+Wanted accuracies are met question by question: for each the least level is searched that suffices, once for every kind
+of noise the budget can pay for. Which kind is used is then decided for all of them together, by the accounting under
+which the whole batch costs least (`accounting.cheapest`). Nothing is read and nothing spent before `Allotment.ask`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from utmost.accounting import Price, cheapest
+from utmost.accounting.account import Filter
+from utmost.accounting.filters import ZERO, choose
+from utmost.errors import InvalidInput, UnsupportedLevel, shown
+from utmost.exact import as_rational
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
+from utmost.queries.answers import Answer, Plan
+from utmost.queries.error_curves import LARGEST, WIDE, Curve, least_size, rounded_up
+from utmost.queries.predicate import EVERY_ROW
+from utmost.queries.questions.question import require_reachable
+from utmost.solution.card import card
+
+if TYPE_CHECKING:
+    from utmost.queries.session import Session
+
+CLOSE, ROUGHLY = 1e-3, 0.03
+"""How close a batch made for a budget comes to it, or its errors to those that do, relatively: whole numbers jump; and
+how close is enough to say how it is counted best."""
+FIRST, MOST_TRIED, MOST_EXACT = 0.1, 60, 8
+"""Where a search begins that knows nothing; how many factors of targets are tried for a budget, roughly and exactly."""
+APART = 0.05
+"""How far apart, in logarithms, least levels for two targets are that say how these fall: each is rounded upwards."""
+A_TARGET = "give the error you can live with, such as {s.plan.count('age >= 65', privacy=1): 20}."
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is wanted of one answer: an expected loss, or an error that is kept with a probability."""
+
+    error: Fraction
+    level: Fraction | None
+
+    def reached(self, plan: Plan, privacy: Level) -> float:
+        """The logarithm of the error that an answer has at a level: exact if expected losses are wanted.
+
+        Of an error with a probability, only whether it is more than wanted is exact; where it is nearly as wanted, so
+        is how much, to first order: noise is as much wider as its quantiles are.
+        """
+        question: Any = plan.question.at(privacy)
+        sketch = question.sketch() if self.level is None or self.level >= Fraction(1, 2) else None
+        if sketch is not None:
+            question.settle(solution=sketch)
+        if self.level is None:
+            return math.log(max(question.average, 1e-300))
+        quantile = _exponential_quantile if isinstance(privacy, ApproxDP) else _normal_quantile
+        reached = question.off_by_more(self.error)
+        return self.log_error + math.log(quantile(1 - float(self.level)) / quantile(float(reached)))
+
+    def in_steps(self, plan: Plan) -> tuple[Fraction, float]:
+        """The error as it is looked at, and the logarithm of what is in proportion to the noise that suffices.
+
+        If it has to do with a probability, that is whole numbers of steps, and half a step more.
+        """
+        question = plan.question
+        if self.level is None or not question.error_has_law:
+            return self.error, self.log_error
+        error = max(self.error - Fraction(question.off_by_rounding), Fraction(0)) // question.step * question.step
+        return error, math.log(error + question.step / 2)
+
+    @property
+    def log_error(self) -> float:
+        """The logarithm of the error that is wanted."""
+        return math.log(self.error.numerator) - math.log(self.error.denominator)
+
+    def times(self, factor: Fraction) -> Target:
+        """The same for an error larger by a factor."""
+        return replace(self, error=self.error * factor)
+
+    def __str__(self) -> str:
+        error = f"{float(self.error):.6g}"
+        return f"expected loss {error}" if self.level is None else f"within {error} with {float(self.level):.6g}"
+
+
+def _exponential_quantile(chance: float) -> float:
+    return -math.log(min(max(chance, 1e-300), 1 - 1e-15))
+
+
+def _normal_quantile(chance: float) -> float:
+    from scipy.special import ndtri
+
+    return -float(ndtri(min(max(chance, 1e-300), 1 - 1e-15) / 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Allotment:
+    """Several questions, each at a level that meets what is wanted of it; made by `session.allot`.
+
+    Attributes
+    ----------
+    plans : the plans at their levels, in the order in which they were given
+    price : what asking them together costs the budget, and under which accounting
+    targets : what is wanted of each
+    fits : whether what was left of the budget, when this was made, pays for it
+    """
+
+    plans: tuple[Plan, ...]
+    price: Price
+    targets: tuple[Target, ...]
+    fits: bool
+    session: Session = field(repr=False)
+
+    def ask(self, *, fresh: bool = False) -> list[Answer]:
+        """Ask all of them, as one batch at `price`: what `session.batch` does.
+
+        Parameters
+        ----------
+        fresh : bool
+            True draws and spends again although the identical batch was answered before.
+
+        Returns
+        -------
+        list of Answer
+            In the order of `plans`. `BudgetSpent`, with nothing charged, if the budget does not pay for them.
+        """
+        return self.session.batch(self.plans, self.price.delta, fresh=fresh)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        questions = [
+            {"words": plan.question.words, "privacy": str(plan.privacy), "wanted": str(target)}
+            for plan, target in zip(self.plans, self.targets, strict=True)
+        ]
+        cost = {name: float(amount) for name, amount in self.price.cost.items()}
+        price = {"accounting": self.price.accounting, "cost": cost, "compared": self.price.compared}
+        return {"questions": questions, "price": price, "fits": self.fits}
+
+    def __str__(self) -> str:
+        lines = [
+            f"  {plan.privacy}  {plan.question.words}  {target}"
+            for plan, target in zip(self.plans, self.targets, strict=True)
+        ]
+        beyond = "" if self.fits else ": more than is left"
+        return "\n".join([f"allotment of {len(lines)}: {self.price}{beyond}", *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return card(str(self))
+
+
+def allot(session: Session, targets: Any, level: Any, budget: Any, delta: Any) -> Allotment:
+    """What `Session.allot` does."""
+    wanted = _as_targets(session, targets, level)
+    filter = session.account.filter
+    share = _left_delta(session, delta)
+    if budget is None:
+        return _made(session, wanted, cheapest(Search(filter).alternatives(wanted), filter, share))
+    inner = _inner_filter(filter, budget)
+    if inner.name == "basic" and share is not None:
+        share = min(share, Fraction(inner.limits[1].rational))
+    return _made(session, *_scaled(wanted, inner, share if inner.name == "basic" else None))
+
+
+def price(session: Session, plans: Sequence[Plan], delta: Any) -> Price:
+    """What `Session.price` does."""
+    if not isinstance(plans, Sequence) or isinstance(plans, str) or not plans:
+        raise InvalidInput(f"the plans are {shown(plans)}; give a list, such as [s.plan.count('age >= 65', 0.1), ...].")
+    levels = [_as_plan(session, plan).privacy for plan in plans]
+    found = cheapest(levels, session.account.filter, _left_delta(session, delta))
+    return replace(found, fits=_fits(session, found))
+
+
+def _made(session: Session, wanted: Mapping[Plan, Target], found: Price) -> Allotment:
+    plans = tuple(
+        replace(plan, question=plan.question.at(privacy)) for plan, privacy in zip(wanted, found.levels, strict=True)
+    )
+    fits = _fits(session, found)
+    return Allotment(plans, replace(found, fits=fits), tuple(wanted.values()), fits, session)
+
+
+def _fits(session: Session, found: Price) -> bool:
+    filter = session.account.filter
+    return filter.allows([session.left.spent, tuple(found.cost.get(name, ZERO) for name in filter.resources)])
+
+
+def _left_delta(session: Session, delta: Any) -> Any:
+    """The delta that a batch may use: as given, or all that is left; None for budgets that add up without one."""
+    filter = session.account.filter
+    if delta is not None or filter.name != "basic":
+        return delta
+    return max(Fraction(0), Fraction(filter.limits[1].rational) - Fraction(session.left.spent[1].rational))
+
+
+def _inner_filter(filter: Filter, budget: Any) -> Filter:
+    """The part of an account's budget that a batch may spend, counted as the account counts."""
+    part = as_level(budget)
+    plain = isinstance(part, ApproxDP) and part.delta == 0
+    name = "pure" if filter.name == "basic" and plain else filter.name
+    try:
+        return choose(part, name)
+    except InvalidInput:
+        raise InvalidInput(
+            f"budget is {part}, a level of another kind than the account's {filter.budget}; give a part of that."
+        ) from None
+
+
+# ---- what is wanted ----
+
+
+def _as_targets(session: Session, targets: Any, level: Any) -> dict[Plan, Target]:
+    if not isinstance(targets, Mapping) or not targets:
+        raise InvalidInput(f"the targets are {shown(targets)}; for each plan {A_TARGET}")
+    wanted = {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
+    for plan, target in wanted.items():
+        plan.question.require_expected_rows()
+        require_reachable(plan.question, target.error, "a target", with_chance=target.level is not None)
+    return wanted
+
+
+def _as_plan(session: Session, plan: Any) -> Plan:
+    if not isinstance(plan, Plan):
+        raise InvalidInput(f"{shown(plan)} is no plan; make one, such as s.plan.count('age >= 65', privacy=1).")
+    if plan.source is not session.source:
+        raise InvalidInput("a plan was made by another session; plan it with this one.")
+    return plan
+
+
+def _as_target(target: Any, level: Any) -> Target:
+    if isinstance(target, tuple):
+        if len(target) != 2:
+            raise InvalidInput(f"a target is {shown(target)}; give an error, or a pair (error, probability).")
+        target, level = target
+    error = as_rational(target, "the target")
+    if error <= 0:
+        raise InvalidInput(f"a target is {shown(target)}; {A_TARGET}")
+    if level is None:
+        return Target(error, None)
+    chance = as_rational(level, "level")
+    if not 0 < chance < 1:
+        raise InvalidInput(
+            f"level is {shown(level)}; give the probability with which the error is kept, such as 0.95, or None for "
+            "expected losses."
+        )
+    return Target(error, chance)
+
+
+# ---- the least levels ----
+
+
+def _pure(size: float) -> Level:
+    return PureDP(Fraction(f"{size:.15g}"))
+
+
+def _gaussian(size: float) -> Level:
+    return GaussianDP(Fraction(f"{size:.15g}"))
+
+
+def _concentrated(size: float) -> Level:
+    return ZCDP(Fraction(f"{size * size / 2:.15g}"))
+
+
+KINDS: dict[str, tuple[Callable[[float], Level], ...]] = {
+    "pure": (_pure,),
+    "basic": (_pure, _gaussian, _concentrated),
+    "zcdp": (_pure, _concentrated),
+    "concentrated": (_pure, _concentrated),
+    "gaussian": (_pure, _gaussian),
+    "gaussian-delta": (_pure, _gaussian),
+}
+"""The levels that each filter can pay for; discrete Gaussian noise is the better one where rho is counted."""
+
+
+@dataclass
+class Known:
+    """What a search over levels found out about questions that err alike, and one kind of noise.
+
+    Attributes
+    ----------
+    curve : expected losses at some levels, or errors with a probability at the least levels for them
+    least : the sizes of least levels, by the errors wanted; None where none suffices
+    """
+
+    curve: Curve
+    least: dict[Fraction, float | None] = field(default_factory=dict)
+
+    def roughly(self, scaled: float) -> float | None:
+        """About the least size for an error, by its logarithm, where levels around are known."""
+        x = self.curve.where(scaled) if self.curve.points else -math.inf
+        return rounded_up(math.exp(x)) if self.curve.is_near(x, WIDE) else None
+
+
+class Search:
+    """The least levels of questions for targets, of every kind of noise that a budget pays for."""
+
+    def __init__(self, filter: Filter) -> None:
+        self.filter = filter
+        self._known: dict[tuple[str, Fraction | None, int], Known] = {}
+        self._times: dict[tuple[type, int], float] = {}
+        """By sort of question and kind of noise, what the size of a least level times the error was last."""
+
+    def alternatives(
+        self,
+        wanted: Mapping[Plan, Target],
+        roughly: bool = False,
+        only: Sequence[Level] | None = None,
+        others: bool = False,
+    ) -> list[list[Level]]:
+        """For every question the least level of each kind.
+
+        Parameters
+        ----------
+        wanted : what is wanted of each question
+        roughly : whether levels are read off what is known, wherever enough is
+        only : a level for each question, of the one kind that is looked at, or at any rate exactly
+        others : whether levels of other kinds are looked at beside it, roughly
+        """
+        found = []
+        for at, (plan, target) in enumerate(wanted.items()):
+            likeness, levels = _likeness(plan), []
+            for place, kind in enumerate(_kinds(plan, self.filter)):
+                chosen = only is not None and type(kind(1.0)) is type(only[at])
+                if only is not None and not chosen and not others:
+                    continue
+                about = roughly or (others and not chosen)
+                apart = 0.0 if target.level is None else APART
+                known = self._known.setdefault((likeness, target.level, place), Known(Curve(apart)))
+                size = known.roughly(target.in_steps(plan)[1]) if about else None
+                if size is None:
+                    size = self._least(plan, target, kind, known, (type(plan.question), place), about)
+                if size is not None:
+                    levels.append(kind(size))
+            if not levels:
+                raise InvalidInput(
+                    f"no level up to {LARGEST:g} meets {target} for: {plan.question.words} Ask for less accuracy."
+                )
+            found.append(levels)
+        return found
+
+    def _least(
+        self,
+        plan: Plan,
+        target: Target,
+        kind: Callable[[float], Level],
+        known: Known,
+        sort: tuple[type, int],
+        roughly: bool,
+    ) -> float | None:
+        """The least size of a level that suffices, or about that; None if there is none, or no noise of that kind."""
+        error, scaled = target.in_steps(plan)
+        if error in known.least:
+            return known.least[error]
+        exact = target.level is None
+        first = self._times[sort] / float(target.error) if sort in self._times else FIRST
+        if known.curve.points:
+            first = math.exp(known.curve.where(scaled))
+        try:
+            curve = known.curve if exact else Curve()  # what is known of errors with a probability is about one
+            size = least_size(
+                curve,
+                lambda size: target.reached(plan, kind(size)),
+                target.log_error,
+                first,
+                ROUGHLY if roughly else 0.0,
+            )
+        except UnsupportedLevel:
+            size = None
+        if size is None or not roughly:
+            known.least[error] = size
+        if size is not None:
+            self._times[sort] = size * float(target.error)
+            if not exact:
+                known.curve.add(math.log(size), scaled)
+        return size
+
+
+def _likeness(plan: Plan) -> str:
+    """What two questions of a session have in common that err alike: all but the column, and which rows they select."""
+    public = {name: value for name, value in plan.question.public.items() if name != "column"}
+    where = plan.question.public.get("where")
+    return repr((type(plan.question), {**public, "where": where in (None, "", EVERY_ROW.text)}))
+
+
+def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
+    """Numbers take noise of any kind; choices are made at pure levels, and at (epsilon, delta) if planned so."""
+    own = plan.privacy
+    kinds: list[Callable[[float], Level]] = [_pure]
+    if plan.question.takes_any_noise:
+        kinds = list(KINDS[filter.name])
+    delta = own.delta if isinstance(own, ApproxDP) else 0
+    if delta > 0 and "delta" in filter.resources:
+        kinds.append(lambda size: ApproxDP(Fraction(f"{size:.15g}"), delta))
+    return kinds
+
+
+# ---- the other way round: a budget ----
+
+
+def _scaled(wanted: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
+    """Targets larger or smaller by one factor, such that their price is just within a budget."""
+    search = Search(filter)
+
+    def at(log_factor: float, roughly: bool, as_in: Price | None = None) -> tuple[dict[Plan, Target], Price]:
+        factor = Fraction(math.exp(log_factor)).limit_denominator(10**12)
+        scaled = {plan: target.times(factor) for plan, target in wanted.items()}
+        kinds, accounting = (None, None) if as_in is None else (as_in.levels, as_in.accounting)
+        return scaled, cheapest(search.alternatives(scaled, roughly, kinds), filter, delta, accounting)
+
+    limit = float(filter.limits[0])
+    if not 0 < limit < math.inf:
+        raise InvalidInput(f"budget is {filter.budget}; give what the questions may spend, above 0 and finite.")
+    steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # how fast a price falls as errors grow
+    x, about = _within(partial(at, roughly=True), 0.0, limit, steep, ROUGHLY)
+    best = math.inf
+    for _ in range(MOST_EXACT if about is not None else 0):  # how batches are counted hardly changes from here on
+        x, _ = _within(partial(at, roughly=True, as_in=about), x, limit, steep, CLOSE)
+        found = at(x, roughly=False, as_in=about)[1]  # from now on more is known of levels around
+        if found.fits:
+            before, best = best, min(best, x)
+            if _over(found, limit) > -CLOSE or x > before - CLOSE:
+                break
+        else:
+            x += max(_over(found, limit), 0.0) / steep + CLOSE / 3
+    if math.isinf(best):
+        raise InvalidInput(f"no errors were found that {filter.budget} pays for; give a larger budget.")
+    scaled, found = at(best, roughly=False, as_in=about)
+    if filter.name != "basic" or about is None:
+        return scaled, found
+    compared = cheapest(search.alternatives(scaled, only=about.levels, others=True), filter, delta)
+    return (scaled, compared) if compared.levels == found.levels else at(best, roughly=False)
+
+
+def _over(price: Price, limit: float) -> float:
+    """The logarithm of a price over a limit."""
+    return math.log(max(float(next(iter(price.cost.values()))), 1e-300) / limit)
+
+
+def _within(
+    at: Callable[[float], tuple[dict[Plan, Target], Price]], x: float, limit: float, steep: float, close: float
+) -> tuple[float, Price | None]:
+    """Where prices come close to a limit from below, as targets grow by e^x, and the price there.
+
+    Prices are followed along lines. They may jump: where lines do not lead on, strides are doubled until the limit is
+    crossed, and then halved.
+    """
+    low, high, best = -math.inf, math.inf, None
+    stride, tried, apart = close / 2, [(math.inf, 0.0)], [math.inf, math.inf]
+    for _ in range(MOST_TRIED):
+        found = at(x)[1]
+        over = _over(found, limit)
+        if found.fits:
+            high, best = x, found
+        else:
+            low = x
+        if best is not None and (-close < over <= 0 or high - low < close):
+            break
+        if close < abs(x - tried[-1][0]) < math.inf:
+            steep = min(max((tried[-1][1] - over) / (x - tried[-1][0]), 0.5), 4.0)
+        tried.append((x, over))
+        apart.append(high - low)
+        step = over / steep + close / 4
+        if math.isinf(apart[-1]):
+            stride *= 2
+            x += -max(-step, stride) if found.fits else max(step, stride)
+        elif low < x + step < high and apart[-1] < max(apart[-3] / 2, 4 * close):
+            x += step
+        else:
+            x = (low + high) / 2
+    return (high, best) if best is not None else (x, None)

@@ -1,0 +1,1609 @@
+"""Every question as a method: of a session, of its plans, of a schedule, and of a server's client.
+
+A method checks nothing itself: it puts a query together from its arguments (`questions`, `aggregates`), which checks
+them, and hands it to `ask`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
+
+from utmost.backends.source import Source, as_column
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number
+from utmost.privacy import as_level
+from utmost.queries.aggregates import Clamped, Count, Covariance, LeftOut, Mean, Sum, Variance
+from utmost.queries.aggregates.aggregate import OF_RATIOS, Ratio
+from utmost.queries.aggregates.clamping import ClampedColumn
+from utmost.queries.arguments import (
+    Condition,
+    Of,
+    Prior,
+    Privacy,
+    TallyPrior,
+    listed,
+    plain,
+)
+from utmost.queries.contributions import is_whole
+from utmost.queries.found_keys import Discover, as_discover
+from utmost.queries.keys import Keys, require_keys
+from utmost.queries.predicate import Where, as_where
+from utmost.queries.questions import QUESTIONS
+from utmost.queries.questions.aggregates import (
+    OneNumber,
+    SeveralSums,
+    is_pure,
+    require_groups,
+    require_nothing_else,
+)
+from utmost.queries.questions.cdf import Cdf
+from utmost.queries.questions.counts import Counts
+from utmost.queries.questions.hierarchy import HierarchyOf
+from utmost.queries.questions.histogram import Histogram, as_listed
+from utmost.queries.questions.majority import Majority
+from utmost.queries.questions.marginals import Marginals
+from utmost.queries.questions.numeric import grouped_by
+from utmost.queries.questions.plurality import Plurality
+from utmost.queries.questions.priors import require_unbiased
+from utmost.queries.questions.quantile import Quantile
+from utmost.queries.questions.quantiles import MOST_CANDIDATES, Quantiles
+from utmost.queries.questions.question import Question, Terms
+from utmost.queries.questions.ranges import Ranges
+from utmost.queries.questions.ranked import Ranked
+from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST, RowsPerPerson
+from utmost.queries.questions.share import Share
+from utmost.queries.questions.share_left_out import ShareLeftOut
+from utmost.queries.questions.shown_keys import ShownKeys
+from utmost.queries.questions.threshold import Threshold
+from utmost.queries.questions.tiered import TieredCount
+from utmost.queries.questions.top import Top
+from utmost.queries.questions.top_found import TopFound
+
+Made = TypeVar("Made")
+"""What asking makes: an `Answer`, or a `Plan`."""
+Result = TypeVar("Result")
+Asker = TypeVar("Asker", bound="Questions[Any]")
+Arguments = ParamSpec("Arguments")
+
+
+def with_own_errors(
+    method: Callable[Concatenate[Asker, Arguments], Result],
+) -> Callable[Concatenate[Asker, Arguments], Result]:
+    """A question's method that says in our words, and not in Python's, which argument is missing or unknown."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def checked(asker: Asker, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        try:
+            return method(asker, *arguments, **named)
+        except TypeError:
+            try:
+                signature.bind(asker, *arguments, **named)
+            except TypeError:
+                raise InvalidInput(misused(method.__name__, signature, (asker, *arguments), named)) from None
+            raise  # a mistake of ours
+
+    return cast(Callable[Concatenate[Asker, Arguments], Result], checked)
+
+
+def misused(name: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    """What an error says of arguments that do not fit: which the question lacks, or does not take, and what to do."""
+    known = [each for each in signature.parameters if each != "self"]
+    places = [n for n in known if signature.parameters[n].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    taken = f"{name} takes {', '.join(known)}"
+    odd = [each for each in named if each not in known]
+    if odd == ["by"]:
+        asked_by = [each for each in QUESTIONS if "by" in inspect.signature(getattr(Questions, each)).parameters]
+        return f"{name} is not asked by keys; {', '.join(asked_by)} take `by`."
+    if odd:
+        return f"{name} has no argument {shown(odd[0])}; {taken}."
+    if len(given) - 1 > len(places):
+        return f"{name} takes {', '.join(places)} by position, and all else by name, such as where=...; {taken}."
+    twice = [each for each in places[: len(given) - 1] if each in named]
+    if twice:
+        return f"{name} is given {twice[0]} twice, by position and by name; give it once."
+    lacking = [n for n in known if signature.parameters[n].default is inspect.Parameter.empty]
+    lacking = [n for n in lacking if n not in named and n not in places[: len(given) - 1]]
+    said = {option.name: option.help.rstrip(".") for option in getattr(QUESTIONS.get(name), "options", ())}
+    words = [f"{n} ({said[n][0].lower()}{said[n][1:]})" if said.get(n) else n for n in lacking]
+    return f"{name} needs {', '.join(words)}: give what is public knowledge, never what the table says; {taken}."
+
+
+class Questions(ABC, Generic[Made]):
+    """What questions are asked of; each has the same arguments wherever it is asked.
+
+    Attributes
+    ----------
+    source : Source
+        The table.
+    terms : Terms
+        Whose data are protected, and the adjacency relation.
+    """
+
+    source: Source
+    terms: Terms
+
+    @abstractmethod
+    def ask(self, question: Question, fresh: bool) -> Made:
+        """Answer the question, or plan it."""
+
+    def level(self, privacy: Any) -> Any:
+        """What a question may spend, where it is not said with it."""
+        return privacy
+
+    def where(self, where: Any) -> Where:
+        """A condition with its text; an error unless it is one of this table."""
+        return as_where(where, self.source)
+
+    def is_whole(self, column: Any) -> bool:
+        """Whether a column is of an integer type, so that its values need no rounding: the public schema says so."""
+        return is_whole(self.source, as_column(column))
+
+    def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **parameters: Any) -> Made:
+        """Ask a question of this kind about the rows of a condition."""
+        level, condition = self.level(privacy), self.where(where)
+        return self.ask(kind(terms=self.terms, privacy=level, where=condition, **parameters), fresh)
+
+    @with_own_errors
+    def count(
+        self,
+        where: Condition = None,
+        privacy: Privacy = None,
+        *,
+        of: Of = "rows",
+        loss: str = "absolute",
+        prior: Prior = None,
+        unbiased: bool = False,
+        by: Keys | Discover | None = None,
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows (or people with such a row) there are of which a condition is true.
+
+        Parameters
+        ----------
+        where : SQL text, or function of the table such as lambda t: t.age >= 65, optional
+            Which rows are counted, such as ``"age >= 65"``; rows of which it is unknown (null) are not. Every row
+            without it.
+        privacy : level or number
+            What this answer may spend. A number is an epsilon: 0.5 means that no one's presence changes the
+            probability of any answer by more than a factor e^0.5 = 1.65. `um.ApproxDP(1, 1e-6)`, `um.GaussianDP(1)` and
+            `um.ZCDP(0.5)` are levels too.
+        of : "rows" or "people"
+            What is counted. People can be counted where the session's unit is `um.people(...)`: then every person
+            with at least one such row counts once.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for: the error, its square, being wrong at all, being off by more than 5.
+        prior : sequence of probabilities, optional
+            How likely each count 0, 1, ..., the most there can be, is thought to be beforehand. Uniform without it.
+            The number shown is the best guess given this prior and the noisy count.
+        unbiased : bool
+            True gives the noisy count itself instead of the best guess: a whole number, possibly below 0, whose error
+            has mean 0; right for numbers that are added up or compared later.
+        by : um.keys or um.discover, optional
+            Answer once for every public key, such as ``by=um.keys(town=["Ash", "Briar"])``. Groups are disjoint, so all
+            of them together cost `privacy`; the answers are unbiased. Or for every key that the table has and the
+            level lets be shown: ``by=um.discover("town")``; `privacy` needs a delta then.
+        fresh : bool
+            True draws again, and spends again, although the identical question was answered before; otherwise the
+            recorded answer comes back and nothing is spent.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is the count, `answer.interval` holds the true one with 95 %. By keys `answer.value` is
+            {key: count}, and `answer.table` an Arrow table with both ends of every interval.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> answer = s.count("age >= 65", privacy=0.5)
+        >>> 0 <= answer.value <= 120, bool(answer.verify())
+        (True, True)
+        """
+        if self.terms.unit.tiers and by is None:
+            return self.pose(TieredCount, privacy, where, fresh, of=of, loss=loss, prior=prior, unbiased=unbiased)
+        aggregate = Count(counted=of)
+        if by is None:
+            return self.pose(
+                OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, prior=prior, unbiased=unbiased
+            )
+        require_nothing_else(prior, unbiased)
+        return self.pose(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
+
+    @with_own_errors
+    def sum(
+        self,
+        column: str,
+        lower: Number,
+        upper: Number,
+        privacy: Privacy = None,
+        *,
+        grid: Number | None = None,
+        where: Condition = None,
+        loss: str = "absolute",
+        prior: Prior = None,
+        unbiased: bool = False,
+        by: Keys | Discover | None = None,
+        fresh: bool = False,
+    ) -> Made:
+        """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers.
+        lower, upper : numbers
+            The public range of a value, multiples of the grid; what lies outside counts as the nearer end. It says how
+            far one row can move the sum, and must not be read off the table.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        grid : number, optional
+            The step that values are rounded to, half up. The sum is a multiple of it. Without it whole numbers (a
+            column of an integer type, whole bounds) are not rounded, and other values are rounded to a step so fine
+            that rounding every row moves the answer by at most 1 % of its expected error, or as fine as 64-bit integers
+            allow (groups of very many rows), and intervals contain what rounding can do. A coarser step that is named
+            here counts: with `at_most`, interval and planned error contain half a step for each row that there may be;
+            without it both are of the values rounded to the grid, and rounding itself moves the sum by at most half a
+            step for each row.
+        where : condition, optional
+            Only rows with this condition take part.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for; "within k" means within k *steps of the grid*.
+        prior : sequence of probabilities, optional
+            How likely each possible sum is, in increasing order. Uniform without it.
+        unbiased : bool
+            True gives the noisy sum itself, whose error has mean 0, instead of the best guess. Without `at_most`, and
+            for values that are no whole numbers at levels other than pure ones, it is unbiased anyway.
+        by : um.keys or um.discover, optional
+            Answer once for every public key, or for every key that is shown, as for `count`; all groups together cost
+            `privacy`.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"hours": [1, 5, 3, 0] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> s.plan.sum("hours", 0, 5, privacy=0.5).question.words
+        'What does hours add up to, values cut to 0..5, as the best guess under a uniform prior?'
+        """
+        whole = self.is_whole(column)
+        aggregate = Sum(values=ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole))
+        if by is not None:
+            require_nothing_else(prior, unbiased)
+            return self.pose(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
+        level = self.level(privacy)
+        is_listed = level is not None and not is_pure(as_level(level))  # noise on a line: for few steps only
+        if is_listed and grid is None and not whole and prior is None and loss in OF_RATIOS:
+            require_unbiased(unbiased)
+            return self.pose(SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss)
+        return self.pose(
+            OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, prior=prior, unbiased=unbiased
+        )
+
+    @with_own_errors
+    def mean(
+        self,
+        column: str,
+        lower: Number,
+        upper: Number,
+        privacy: Privacy = None,
+        *,
+        grid: Number | None = None,
+        where: Condition = None,
+        loss: str = "absolute",
+        by: Keys | Discover | None = None,
+        expected_rows: Any = None,
+        min_rows: int | None = None,
+        fresh: bool = False,
+    ) -> Made:
+        """The mean of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers.
+        lower, upper : numbers
+            The public range of a value, multiples of the grid, lower below upper; what lies outside counts as the
+            nearer end. It must not be read off the table.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        grid : number, optional
+            The step that values are rounded to, half up. Without it whole numbers (a column of an
+            integer type, whole bounds) are not rounded, and other values are rounded to a step so fine that rounding
+            every row moves the answer by at most 1 % of its expected error, or as fine as 64-bit integers allow
+            (groups of very many rows). Intervals contain what rounding can do, half a step, and so do planned errors: a
+            coarse step that is named here makes both as much larger.
+        where : condition, optional
+            Only rows with this condition take part.
+        loss : "absolute" or "squared"
+            What the noise is best for.
+        by : um.keys or um.discover, optional
+            Answer once for every public key, as for `count`; all groups together cost `privacy`.
+        expected_rows : number, or {key: number} or a list in the order of the keys, optional
+            How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
+            allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
+            function of the rows. The error depends on where values lie as well: the plan has its least and its largest
+            over all tables, and one number, such as `allot` needs, is the largest. The answer itself does not depend on
+            it, and asking again with another one costs nothing.
+        min_rows : int, optional
+            With `by`: groups whose released number of rows is below this are suppressed: listed without a value. It is
+            decided from released numbers alone, and asking again with another one costs nothing.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is the mean, the middle of the range where nobody seems to have a value; `answer.interval`
+            holds the mean of the clamped values with 95 %. `answer.after.rows` is how many rows it is made of, as far
+            as what was released says, `answer.after.rows_between` holds that number with 95 %, and
+            `answer.after.expected` is the expected loss with so many rows and a mean where the answer says. With `by`,
+            `answer.table` has all of these for each group (value, lower, upper, rows, rows_lower, rows_upper), and
+            reliable: whether the interval is narrower than half of the range.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> 0 <= s.mean("age", 0, 100, privacy=1).value <= 100
+        True
+        """
+        whole = self.is_whole(column)
+        values = ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole)
+        return self.pose_ratio(Mean(values=values), privacy, where, loss, by, expected_rows, min_rows, fresh)
+
+    @with_own_errors
+    def variance(
+        self,
+        column: str,
+        lower: Number,
+        upper: Number,
+        privacy: Privacy = None,
+        *,
+        grid: Number | None = None,
+        where: Condition = None,
+        loss: str = "absolute",
+        by: Keys | None = None,
+        expected_rows: Any = None,
+        min_rows: int | None = None,
+        fresh: bool = False,
+    ) -> Made:
+        """The variance of a column and its standard deviation, values clamped to lower..upper and rounded to the grid.
+
+        The variance is the mean squared distance from the mean: divided by how many values there are, not by one less.
+        Nulls take no part.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers.
+        lower, upper : numbers
+            The public range of a value, multiples of the grid, lower below upper; what lies outside counts as the
+            nearer end. It must not be read off the table.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        grid : number, optional
+            The step that values are rounded to, half up; a range of at most 2^24 steps. Without it whole numbers (a
+            column of an integer type, whole bounds) are not rounded, and other values are rounded to as fine a step
+            as 2^24 steps (fewer by groups) allow; of very many rows rounding may be more than 1 % of the expected
+            error. Intervals contain it, and so do planned errors.
+        where : condition, optional
+            Only rows with this condition take part.
+        loss : "absolute" or "squared"
+            What the noise is best for.
+        by : um.keys, optional
+            Answer once for every public key, as for `count`; all groups together cost `privacy`. Then the values are
+            variances.
+        expected_rows : number, or {key: number} or a list in the order of the keys, optional
+            How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
+            allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
+            function of the rows. The error depends on where values lie as well: the plan has its least and its largest
+            over all tables, and one number, such as `allot` needs, is the largest. The answer itself does not depend on
+            it, and asking again with another one costs nothing.
+        min_rows : int, optional
+            With `by`: groups whose released number of rows is below this are suppressed: listed without a value. It is
+            decided from released numbers alone, and asking again with another one costs nothing.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is a dict with "variance" and "standard deviation"; `answer.intervals` holds, for each, an
+            interval with that of the clamped values with 95 %. `answer.after.rows` is how many rows it is made of, as
+            far as what was released says, `answer.after.rows_between` holds that number with 95 %, and
+            `answer.after.expected` is the expected loss with so many rows and values as spread as the answer says. With
+            `by`, `answer.table` has them for each group, as for `mean`.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> found = s.variance("age", 0, 100, privacy=1)
+        >>> 0 <= found.value["standard deviation"] <= 50
+        True
+        """
+        whole = self.is_whole(column)
+        values = ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole)
+        if by is not None:
+            require_keys(by)
+        aggregate = Variance(values=values)
+        return self.pose_ratio(aggregate, privacy, where, loss, by, expected_rows, min_rows, fresh)
+
+    @with_own_errors
+    def covariance(
+        self,
+        x: str,
+        y: str,
+        x_range: Sequence[Number],
+        y_range: Sequence[Number],
+        privacy: Privacy = None,
+        *,
+        x_grid: Number | None = None,
+        y_grid: Number | None = None,
+        where: Condition = None,
+        loss: str = "absolute",
+        expected_rows: Any = None,
+        fresh: bool = False,
+    ) -> Made:
+        """Covariance and correlation of two columns, and the slope of the line that predicts y from x.
+
+        Of rows that have both values. Divided by how many there are; the slope is covariance over variance of x.
+
+        Parameters
+        ----------
+        x, y : str
+            Columns of numbers, or of text that is read as numbers.
+        x_range, y_range : pairs of numbers
+            The public ranges (lower, upper) of both, multiples of their grids; what lies outside counts as the nearer
+            end. They must not be read off the table.
+        privacy : level or number
+            What this answer may spend, as for `count`; all three numbers together.
+        x_grid, y_grid : numbers, optional
+            The steps that values are rounded to, half up; the ranges have at most 2^24 pairs of steps, or widths whose
+            least common multiple is at most 2^24 steps. Without them whole numbers are not rounded where that is
+            possible, and other ranges are divided as finely as these numbers allow, into at most 10^7 steps. Intervals
+            contain what rounding can do, and so do planned errors.
+        where : condition, optional
+            Only rows with this condition take part.
+        loss : "absolute" or "squared"
+            What the noise is best for.
+        expected_rows : number, optional
+            How many rows have both values, roughly: a public number, no larger than `at_most` allows. The plan's error
+            and the comparisons are stated for it; without it the plan states them as a function of the rows. The error
+            depends on where values lie as well: the plan has its least and its largest over all tables, and one number,
+            such as `allot` needs, is the largest. The answer itself does not depend on it, and asking again with
+            another one costs nothing.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is a dict with "covariance", "correlation" and "slope"; each of `answer.intervals` contains
+            that number of the clamped column, before rounding, with at least 95 %.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 250, "hours": [30, 10, 40, 20] * 250})
+        >>> s = um.Session(table, "survey", um.rows(at_most=1200), "add-remove", budget=1)
+        >>> s.covariance("age", "hours", (0, 100), (0, 50), privacy=1).value["correlation"] > 0.5
+        True
+        """
+        whole = self.is_whole(x), self.is_whole(y)
+        aggregate = Covariance(x=x, y=y, x_range=x_range, y_range=y_range, x_grid=x_grid, y_grid=y_grid, whole=whole)
+        return self.pose(
+            SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss, expected_rows=expected_rows
+        )
+
+    @with_own_errors
+    def share(
+        self,
+        where: Condition,
+        privacy: Privacy = None,
+        *,
+        among: int,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """Which share of the rows (or people) has a condition; `answer.test(theta)` tests a population's share with it.
+
+        The answer is unbiased: the noisy count over the public number of rows, possibly below 0 or above 1.
+
+        Parameters
+        ----------
+        where : condition
+            What is counted, such as "age >= 65".
+        privacy : level or number
+            What this answer may spend, as for `count`. Tests and intervals made of it cost nothing more.
+        among : int
+            How many rows (or people) there are. It is public, since rows are replaced and none come or go; a session
+            whose neighbours are "add-remove" has no shares.
+        of : "rows" or "people"
+            What is counted; of people with several rows, a person counts once if one of them has the condition.
+        loss : "absolute" or "squared"
+            What the noise is best for.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.interval` is about the rows of the table; `answer.test(theta)` about the population they are drawn
+            from: a p-value that is exactly uniform if its share is theta, and a confidence interval.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 250})
+        >>> s = um.Session(table, "survey", um.rows(at_most=1000), "replace", budget=1)
+        >>> answer = s.share("age >= 65", among=1000, privacy=1)
+        >>> found = answer.test(0.4)                                   # is it more than 40 % of the population?
+        >>> found.p_value < 0.01 and found.interval[0] > 0.4
+        True
+        """
+        return self.ask(
+            Share(
+                terms=self.terms,
+                privacy=self.level(privacy),
+                where=self.where(where),
+                among=among,
+                of=of,
+                loss=loss,
+            ),
+            fresh,
+        )
+
+    @with_own_errors
+    def majority(
+        self,
+        where: Condition,
+        privacy: Privacy = None,
+        *,
+        loss: str = "zero-one",
+        prior: Prior = None,
+        by: Any = None,
+        fresh: bool = False,
+    ) -> Made:
+        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
+
+        Parameters
+        ----------
+        where : condition
+            What rows vote on, such as ``"answer = 'yes'"``; required.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        loss : "zero-one"
+            The answer is right or wrong.
+        prior : sequence of probabilities, optional
+            How likely each difference, yes less no, is thought to be, in increasing order. Uniform without it.
+        by : um.keys, optional
+            Answer once for every public key. Where rows come or go all groups together cost what one costs; a person
+            with k rows pays for k steps in all groups, and twice as many where rows are replaced.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is True or False; a tie is no. By keys it is {key: True or False}, and `answer.table` an
+            Arrow table that has how likely each is right.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"agrees": ["yes", "yes", "no", None] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=5)
+        >>> s.majority("agrees = 'yes'", privacy=5).value
+        True
+        """
+        return self.pose(Majority, privacy, where, fresh, by=by, loss=loss, prior=prior)
+
+    @with_own_errors
+    def threshold(
+        self,
+        where: Condition,
+        at_least: int,
+        privacy: Privacy = None,
+        *,
+        of: Of = "rows",
+        loss: str = "zero-one",
+        prior: Prior = None,
+        by: Any = None,
+        fresh: bool = False,
+    ) -> Made:
+        """Whether a condition is true of at least so many rows (or people).
+
+        Parameters
+        ----------
+        where : condition
+            Which rows are counted; None counts every row.
+        at_least : int
+            The border: a whole number from 1 to the most there can be.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        of : "rows" or "people"
+            What is counted.
+        loss : "zero-one"
+            The answer is right or wrong.
+        prior : sequence of probabilities, optional
+            How likely each count is thought to be, in increasing order. Uniform without it.
+        by : um.keys, optional
+            Answer once for every public key, as for `majority`.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is True or False; by keys {key: True or False}.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=9)
+        >>> s.threshold("age >= 65", 20, privacy=9).value
+        True
+        """
+        asked = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
+        return self.pose(Threshold, privacy, where, fresh, by=by, **asked)
+
+    @with_own_errors
+    def counts(
+        self,
+        conditions: Mapping[str, Any] | Sequence[Any],
+        privacy: Privacy = None,
+        *,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows (or people) have each of several conditions, which may overlap; the answer is a dict.
+
+        All counts together spend `privacy`: one vector of noise, made for what one row can do to all of them, is more
+        accurate than asking each with its share. Counts are unbiased: noisy whole numbers, possibly below 0, whose
+        errors have mean 0.
+
+        Conditions in SQL that compare one column with literals are recognised, from their text alone, if no row can
+        have two of them (`age < 20`, `age >= 65`) or if they lie inside each other (`age >= 20`, `age >= 65`). Then
+        less noise is needed: that of a histogram, or noise on the cells between them, which are added up.
+
+        Parameters
+        ----------
+        conditions : list of conditions, or mapping {name: condition}
+            At most 100 of them; without names they are called by their own text.
+        privacy : level or number
+            What all counts together may spend, as for `count`.
+        of : "rows" or "people"
+            What is counted. A person counts in every condition that one of their rows fulfils, as in `count`; so people
+            may have several conditions that exclude each other for a row.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for: the loss of one count, averaged over them.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {name: count}.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> list(s.counts({"grown": "age >= 18", "old": "age >= 65"}, privacy=1).value)
+        ['grown', 'old']
+        """
+        level, named = self.level(privacy), self._named(conditions)
+        return self.ask(Counts(terms=self.terms, privacy=level, conditions=named, of=of, loss=loss), fresh)
+
+    @with_own_errors
+    def histogram(
+        self,
+        column: str | Sequence[str],
+        categories: Any,
+        privacy: Privacy = None,
+        *,
+        other: str | None = None,
+        where: Condition = None,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows (or people) each category of one or two columns has; the answer is a dict.
+
+        Cells are disjoint, so all of them together spend `privacy` once. Counts are unbiased: noisy whole numbers,
+        possibly below 0, whose errors have mean 0.
+
+        Parameters
+        ----------
+        column : str, or list of two
+            Whose values are counted.
+        categories : list of values, um.bins, or list of two of these
+            The public values that have a cell, or the bins that numbers are put into (a bin holds its lower edge and
+            not its upper one); never read off the table.
+        privacy : level or number
+            What all cells together may spend, as for `count`.
+        other : str, optional
+            A name under which all other values are counted, null included; without it they are dropped.
+        where : condition, optional
+            Only rows with this condition are counted.
+        of : "rows" or "people"
+            What is counted. A person with rows in several cells counts in one of them, that of one of their rows chosen
+            at random; `count` with ``by=um.keys(...)`` counts them in up to ``um.people(..., groups_each=g)`` groups.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for: the loss of one cell, averaged over them.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {category: count}; of two columns, {"first, second": count}.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"town": ["Ash", "Briar", "Ash", None] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> list(s.histogram("town", ["Ash", "Briar"], privacy=1, other="elsewhere").value)
+        ['Ash', 'Briar', 'elsewhere']
+        >>> table = pyarrow.table({"age": [17, 18, 64, 70] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> list(s.histogram("age", um.bins([0, 18, 65, 120]), privacy=1).value)
+        ['[0, 18)', '[18, 65)', '[65, 120)']
+        """
+        asked = Histogram(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            categories=as_listed(column, categories),
+            other=other,
+            where=self.where(where),
+            of=of,
+            loss=loss,
+        )
+        return self.ask(asked, fresh)
+
+    @with_own_errors
+    def cdf(
+        self,
+        column: str,
+        edges: Any,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        of: Of = "rows",
+        monotone: bool = True,
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows (or people) have a value at or below each edge; the answer is a dict.
+
+        The rows between neighbouring edges are disjoint, so all of them together spend `privacy` once; they get noise
+        and are added up (or the counts themselves get it, where that errs less: few edges, rows replaced). Then counts
+        that fall are made to increase; with ``monotone=False`` they are unbiased instead.
+
+        With eight edges or more, weighted sums of cells are tried, too, and taken where they err less: a tree (up to
+        128 edges), and at Gaussian levels the best factorisation (up to 256): a hundred edges at mu = 1 err by 1.8,
+        where cells added up err by 5.5.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers. Values are compared as floating-point numbers.
+        edges : list of numbers, or um.bins
+            At most 1000 public numbers in increasing order; never read off the table. ``um.bins(0, 100, 5)`` stands for
+            its edges 0, 5, ..., 100.
+        privacy : level or number
+            What all counts together may spend, as for `count`.
+        where : condition, optional
+            Only rows with this condition are counted.
+        of : "rows" or "people"
+            What is counted. A person is counted by one of their rows chosen at random; `counts` with ``of="people"``
+            counts everybody who has a row at or below an edge.
+        monotone : bool
+            Counts are made to increase: where noisy ones fall, neighbours take their mean. That makes errors smaller on
+            the whole, and no longer of mean 0; False gives the noisy counts themselves.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for: the loss of one count, averaged over them.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {"<= edge": count}, `answer.intervals` holds each true count with 95 %, and
+            `answer.released` the cells where these are added up.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> list(s.cdf("age", [20, 40, 60, 80], privacy=1).value)
+        ['<= 20', '<= 40', '<= 60', '<= 80']
+        """
+        asked = Cdf(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            edges=edges,
+            where=self.where(where),
+            of=of,
+            monotone=monotone,
+            loss=loss,
+        )
+        return self.ask(asked, fresh)
+
+    @with_own_errors
+    def ranges(
+        self,
+        column: str,
+        edges: Any,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        of: Of = "rows",
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows (or people) have a value between any two of several edges; the answer is a dict.
+
+        All ranges together spend `privacy` once. Cells between neighbouring edges are released with noise, or weighted
+        sums of cells where that errs less: fifty cells at mu = 1 have ranges of variance 4.9 on average, where cells
+        added up have 18.8. All ranges are made of these by least squares, so they agree: a range and the next one add
+        up to the range of both, exactly.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers. Values are compared as floating-point numbers.
+        edges : list of numbers, or um.bins
+            2 to 65 public numbers in increasing order; never read off the table. A range holds its lower edge and not
+            its upper one. ``um.bins(0, 100, 5)`` stands for its edges 0, 5, ..., 100.
+        privacy : level or number
+            What all ranges together may spend, as for `count`.
+        where : condition, optional
+            Only rows with this condition are counted.
+        of : "rows" or "people"
+            What is counted. A person is counted by one of their rows chosen at random; `counts` with ``of="people"``
+            counts everybody who has a row in a range.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {"[low, high)": number}, for every two edges. Numbers are exact fractions, unbiased,
+            possibly below 0; `answer.intervals` holds each true count with 95 %.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> value = s.ranges("age", [0, 18, 65, 120], privacy=1).value
+        >>> list(value)
+        ['[0, 18)', '[0, 65)', '[0, 120)', '[18, 65)', '[18, 120)', '[65, 120)']
+        >>> value["[0, 18)"] + value["[18, 65)"] == value["[0, 65)"]
+        True
+        """
+        asked = Ranges(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            edges=edges,
+            where=self.where(where),
+            of=of,
+        )
+        return self.ask(asked, fresh)
+
+    @with_own_errors
+    def hierarchy(
+        self,
+        levels: Sequence[str],
+        keys: Keys,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows each node of a public hierarchy has, from the total to the finest level; the counts add up.
+
+        All levels together spend `privacy` once, split between them as is best for the mean variance of all counts.
+
+        Parameters
+        ----------
+        levels : list of columns
+            The coarsest first, such as ``["country", "region", "town"]``.
+        keys : um.keys
+            The leaves: a public frame (or the path of a CSV file) with a row for each, in the columns of `levels`; a
+            product of lists is a hierarchy, too. A row of the table that is in none of them takes no part.
+        privacy : level or number
+            What all counts together may spend, as for `count`.
+        where : condition, optional
+            Only rows with this condition are counted.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {key: number}, a key having a value for every column of `keys`, and `...` where a column
+            is summed over: ``("A", ...)`` is country A. Numbers are exact fractions, unbiased. `answer.intervals`,
+            `answer.table` and `answer.rounded()` are as for `marginals`.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"country": ["A", "A", "B"] * 40, "town": ["Ash", "Briar", "Cole"] * 40})
+        >>> s = um.Session(table, "survey", um.rows(at_most=200), "add-remove", budget=1)
+        >>> leaves = um.keys(pyarrow.table({"country": ["A", "A", "B"], "town": ["Ash", "Briar", "Cole"]}))
+        >>> answer = s.hierarchy(["country", "town"], leaves, privacy=1)
+        >>> value = answer.value
+        >>> value["A", "Ash"] + value["A", "Briar"] == value["A", ...]
+        True
+        >>> value["A", ...] + value["B", ...] == value[..., ...]
+        True
+        """
+        condition = self.where(where)
+        asked = HierarchyOf(terms=self.terms, privacy=self.level(privacy), by=keys, levels=levels, where=condition)
+        return self.ask(asked, fresh)
+
+    @with_own_errors
+    def marginals(
+        self,
+        keys: Keys,
+        of: int | Sequence[Sequence[str]] = 2,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows each combination of values has, for many sets of columns at once, all tables in agreement.
+
+        All tables together spend `privacy` once. A few of them, or tables within them, are released with noise of
+        well-chosen sizes; all that are wanted are made of these by least squares. So they are more accurate than tables
+        asked one by one, and what two of them imply about the same rows is the same number, exactly.
+
+        Parameters
+        ----------
+        keys : um.keys
+            The public values of every column: ``um.keys(town=["Ash", "Briar"], age=um.bins(0, 100, 10))``. A row
+            without a listed value in one of the columns takes no part in any table, unless keys have `other=`.
+        of : int, or list of sets of columns
+            How many columns each table has: 2 gives the tables of every pair. Or the wanted tables themselves, such as
+            ``[("town", "age"), ("town",), ()]``; () is the total.
+        privacy : level or number
+            What all tables together may spend, as for `count`.
+        where : condition, optional
+            Only rows with this condition are counted.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {key: number}: a key has a value for every column of `keys`, and `...` where a column is
+            summed over, such as ``("Ash", ...)``. Numbers are exact fractions, unbiased, possibly below 0.
+            `answer.intervals` holds each true count with 95 %, `answer.table` is all of it in Arrow, and
+            `answer.rounded()` gives whole numbers, none below 0, that agree as well.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"town": ["Ash", "Briar"] * 50, "agrees": [True, True, False, True] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> keys = um.keys(town=["Ash", "Briar"], agrees=[True, False])
+        >>> answer = s.marginals(keys, [("town", "agrees"), ("town",), ()], privacy=1)
+        >>> value = answer.value
+        >>> value["Ash", True] + value["Ash", False] == value["Ash", ...]
+        True
+        >>> whole = answer.rounded()
+        >>> whole["Ash", ...] + whole["Briar", ...] == whole[..., ...]
+        True
+        """
+        where_given = self.where(where)
+        asked = Marginals(terms=self.terms, privacy=self.level(privacy), by=keys, tables=of, where=where_given)
+        return self.ask(asked, fresh)
+
+    @with_own_errors
+    def plurality(
+        self,
+        column: str,
+        candidates: Any,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        of: Of = "rows",
+        loss: str = "zero-one",
+        prior: TallyPrior = None,
+        fresh: bool = False,
+    ) -> Made:
+        """Which of the candidates most rows name; their order is public and breaks ties; other values do not vote.
+
+        Parameters
+        ----------
+        column : str
+            Whose value is a row's vote.
+        candidates : list or um.bins
+            2 to 100 public values of the column, or the bins that its numbers are put into (a bin holds its lower edge
+            and not its upper one); of those with the most votes the first wins.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        where : condition, optional
+            Only rows with this condition vote.
+        of : "rows" or "people"
+            Whose votes count: all kept rows, or one row of each person.
+        loss : "zero-one" or "shortfall"
+            Whether the named one is the winner, or by how many votes it is behind the winner.
+        prior : {tally: probability}, optional
+            A tally is a tuple of votes; uniform over all tallies without it.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is a candidate.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"town": ["Ash", "Briar", "Ash", None] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=5)
+        >>> s.plurality("town", ["Ash", "Briar"], privacy=5).value
+        'Ash'
+        >>> table = pyarrow.table({"age": [17, 18, 64, 70] * 25})
+        >>> s = um.Session(table, "ages", um.rows(at_most=120), "add-remove", budget=5)
+        >>> s.plurality("age", um.bins([0, 18, 65, 120]), privacy=5).value
+        '[18, 65)'
+        """
+        asked = Plurality(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            candidates=candidates,
+            where=self.where(where),
+            of=of,
+            loss=loss,
+            prior=prior,
+        )
+        return self.ask(asked, fresh)
+
+    @with_own_errors
+    def quantile(
+        self,
+        column: str,
+        q: Number | Sequence[Number],
+        candidates: Any = None,
+        privacy: Privacy = None,
+        *,
+        lower: Number | None = None,
+        upper: Number | None = None,
+        grid: Number | None = None,
+        where: Condition = None,
+        of: Of = "rows",
+        loss: str | None = None,
+        prior: TallyPrior = None,
+        by: Any = None,
+        fresh: bool = False,
+    ) -> Made:
+        """The q-quantile of a column (q = 0.5: the median), or several, between public bounds.
+
+        The q-quantile is the least value with at least a share q of the rows at or below it, of the column clamped to
+        the bounds: NumPy's ``quantile(..., method="inverted_cdf")``. Rows without a value take no part; if no row has
+        one there is no quantile, and the answer means nothing.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers.
+        q : number, or list of numbers
+            A share between 0 and 1, or up to 100 of them.
+        candidates : sequence of numbers, optional
+            Public numbers in increasing order, such as ``range(0, 101, 5)``, in place of `lower` and `upper`; the
+            answer is one of them. Up to 200 may be any numbers; more are as a grid, at equal distances, up to a million
+            (or any numbers, up to 1000).
+        privacy : level or number
+            What this answer may spend, as for `count`; all quantiles of a list together.
+        lower, upper : number
+            Public bounds that values are clamped to; never read off the table.
+        grid : number, optional
+            The step of the candidates between them. Without it, 1 for a column of whole numbers with whole bounds, else
+            a round number so small that there are about 100,000 candidates.
+        where : condition, optional
+            Only rows with this condition take part.
+        of : "rows" or "people"
+            Whose values count: all kept rows, or one row of each person.
+        loss : "absolute", "zero-one" or "rank", optional
+            Without it the answer is off by few rows, and has an interval. With it, of one quantile among up to 200
+            listed candidates, a candidate is named by the best choice for this loss: how far the named value is from
+            the quantile; whether it is it; how many rows it is off. Nothing but the name is released then.
+        prior : {tally: probability}, optional
+            Of one quantile among listed candidates, with a loss; a tally is the rows at each, and all are alike
+            without it.
+        by : um.keys, optional
+            Answer once for every public key, as for `majority`; keys times candidates are at most a million.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is a number, of a list {q: number}. `answer.interval` (`answer.intervals`) holds the quantile
+            of the clamped column with 95 % at every table, in the unit of the column: the distance of candidates is
+            part of it. A plan says by how many rows values are expected to be off, and whether they are chosen one by
+            one or read off a noisy CDF: whichever is off by less.
+
+            With a loss the interval is all candidates below epsilon = 2.94, since nothing but a name is released;
+            `answer.after.rows_within` says how many rows it may be off, and `answer.after.likely` where the quantile
+            lies with 95 % given the prior.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41, 44] * 250})
+        >>> s = um.Session(table, "survey", um.rows(at_most=1500), "add-remove", budget=8)
+        >>> answer = s.quantile("age", 0.5, lower=0, upper=120, privacy=4)
+        >>> answer.value, answer.interval
+        (44, (44, 44))
+        >>> list(s.quantile("age", [0.1, 0.5, 0.9], lower=0, upper=120, privacy=1).value)
+        [0.1, 0.5, 0.9]
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41, 44] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=150), "add-remove", budget=8)
+        >>> s.quantile("age", 0.5, range(20, 81, 20), privacy=8).value
+        40
+        >>> s = um.Session(table, "survey", um.rows(at_most=150), "add-remove", budget=8)
+        >>> list(s.quantile("age", [0.1, 0.5, 0.9], range(20, 81, 20), privacy=1).value)
+        [0.1, 0.5, 0.9]
+        """
+        several = not isinstance(q, str | bytes) and hasattr(listed(q), "__len__")
+        many = len(listed(candidates)) if hasattr(listed(candidates), "__len__") else 0
+        bounds = {"lower": lower, "upper": upper, "grid": grid}
+        if prior is not None and loss is None:
+            loss = "absolute"
+        few = candidates is not None and many <= MOST_CANDIDATES
+        chosen, counted = few and loss is not None and not several, few and several and by is None
+        if not chosen and not counted:
+            shares = q if several else [q]
+            return self._ranked(
+                column, shares, not several, candidates, bounds, privacy, where, of, loss, prior, by, fresh
+            )
+        if any(bound is not None for bound in bounds.values()):
+            raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
+        if counted:
+            return self._several(column, q, candidates, privacy, where, of, loss, prior, by, fresh)
+        asked = {
+            "terms": self.terms,
+            "privacy": self.level(privacy),
+            "column": column,
+            "q": q,
+            "candidates": candidates,
+            "where": self.where(where),
+            "of": of,
+            "loss": loss,
+            "prior": prior,
+            "by": by,
+        }
+        return self.ask(Quantile(**asked), fresh)
+
+    @with_own_errors
+    def clamped(
+        self,
+        column: str,
+        lower: Number,
+        upper: Number,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        loss: str = "absolute",
+        unbiased: bool = False,
+        fresh: bool = False,
+    ) -> Made:
+        """How many values of a column lie outside lower..upper, so that a sum or mean with this range cuts them.
+
+        Parameters
+        ----------
+        column, lower, upper, where
+            As of the sum or mean in question.
+        privacy : level or number
+            What this answer may spend, as for `count`: it is a spend of its own.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for.
+        unbiased : bool
+            True gives the noisy number itself, whose error has mean 0, instead of the best guess.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"late": [20, 999, -5]})
+        >>> s = um.Session(table, "flights", um.rows(at_most=9), "add-remove", budget=20)
+        >>> s.clamped("late", 0, 180, privacy=20).value
+        2
+        """
+        aggregate = Clamped(column=column, lower=lower, upper=upper)
+        return self.pose(OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, unbiased=unbiased)
+
+    @with_own_errors
+    def left_out(
+        self,
+        where: Condition = None,
+        privacy: Privacy = None,
+        *,
+        up_to: int | None = None,
+        loss: str = "absolute",
+        unbiased: bool = False,
+        fresh: bool = False,
+    ) -> Made:
+        """How many people have more rows with a condition than take part in an answer about them.
+
+        Where the unit is `um.people(..., rows_each=k)`, at most k rows of every person take part. This says of how
+        many people some rows are left out, so that a reader can judge whether an answer about rows means what it says.
+
+        Parameters
+        ----------
+        where : condition, optional
+            The condition of the answer in question; every row without it.
+        privacy : level or number
+            What this answer may spend, as for `count`: it is a spend of its own.
+        up_to : int, optional
+            Counts the rows that are left out instead of the people, of each person at most so many: somebody may have
+            any number of rows, and the noise must hide all that are counted of one.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for.
+        unbiased : bool
+            True gives the noisy number itself, whose error has mean 0, instead of the best guess.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"who": [1] * 9 + [2, 3, 4], "late": [20] * 12})
+        >>> s = um.Session(table, "flights", um.people("who", rows_each=3, at_most=10), "add-remove", budget=20)
+        >>> s.left_out("late > 15", privacy=20).value
+        1
+        >>> s = um.Session(table, "flights", um.people("who", rows_each=3, at_most=10), "add-remove", budget=200)
+        >>> s.left_out("late > 15", privacy=200, up_to=10).value  # nine of the first person, of which three take part
+        6
+        """
+        aggregate = LeftOut(unit=self.terms.unit, up_to=up_to)
+        return self.pose(OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, unbiased=unbiased)
+
+    @with_own_errors
+    def share_left_out(
+        self, where: Condition = None, privacy: Privacy = None, *, loss: str = "absolute", fresh: bool = False
+    ) -> Made:
+        """Of which share of the people rows are dropped, of the people who have rows with a condition.
+
+        `left_out` says of how many people; this of how many out of those that there are. How many people lose rows and
+        how many lose none are released together, for the noise of one count; the interval contains both noises.
+
+        Parameters
+        ----------
+        where : condition, optional
+            The condition of the answer in question; every row without it.
+        privacy : level or number
+            What this answer may spend, as for `count`: it is a spend of its own.
+        loss : "absolute" or "squared"
+            What the mechanism is best for.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is a share from 0 to 1; `answer.released` has both counts.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"who": [1] * 9 + [2, 3, 4], "late": [20] * 12})
+        >>> s = um.Session(table, "flights", um.people("who", rows_each=3), "add-remove", budget=40)
+        >>> s.share_left_out(privacy=40).value  # one of four
+        0.25
+        """
+        return self.pose(ShareLeftOut, privacy, where, fresh, loss=loss)
+
+    @with_own_errors
+    def rows_per_person(
+        self,
+        where: Condition = None,
+        privacy: Privacy = None,
+        *,
+        largest: int = DEFAULT_LARGEST,
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """How many people have how many rows with a condition, in bins: 1, 2, ..., 6, 7 to 8, 9 to 10, 11 to 12, ...
+
+        All rows are counted, before truncation. A person is in one bin, so all bins together spend `privacy` once, and
+        the noise does not grow with the rows of anybody. Counts are unbiased: noisy whole numbers, possibly below 0.
+        `session.suggest_rows_each` makes a suggestion for `rows_each` of it.
+
+        Parameters
+        ----------
+        where : condition, optional
+            Only rows with this condition are counted; people without any are in no bin.
+        privacy : level or number
+            What all bins together may spend, as for `count`.
+        largest : int
+            The last bin is of people with more rows than this; a public number.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for: the loss of one bin, averaged over them.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {number of rows: people}.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"who": [1] * 9 + [2, 3, 4, 4]})
+        >>> s = um.Session(table, "flights", um.people("who", rows_each=3), "add-remove", budget=40)
+        >>> s.rows_per_person(privacy=40, largest=10).value
+        {'1': 2, '2': 1, '3': 0, '4': 0, '5': 0, '6': 0, '7 to 8': 0, '9 to 10': 1, 'more than 10': 0}
+        """
+        return self.pose(RowsPerPerson, privacy, where, fresh, largest=largest, loss=loss)
+
+    @with_own_errors
+    def keys(
+        self,
+        column: str | Sequence[str],
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        keys_each: int = 1,
+        fresh: bool = False,
+    ) -> Made:
+        """Which values a column, or which combinations several columns have: as many as the level allows to show.
+
+        A key that n rows (or people) have is shown with the greatest probability that any mechanism of this level shows
+        it with: `plan.curve` has it for every n, before anything is read. A key that only one has is shown with
+        probability delta.
+
+        Parameters
+        ----------
+        column : str or list of str
+            Whose values are the keys; rows with a null among them take no part.
+        privacy : ApproxDP or ApproxGaussianDP
+            What this answer may spend, such as ``um.ApproxDP(1, 1e-6)`` or ``um.ApproxGaussianDP(0.5, 1e-6)``. Without
+            a delta no key could be shown.
+        where : condition, optional
+            Only rows with this condition take part.
+        keys_each : int
+            Of one person, so many keys take part at most, chosen by a keyed hash.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is the sorted list of the keys that are shown, of several columns as tuples; `answer.table`
+            an Arrow table of them, which `um.keys` takes for further questions.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"dest": ["ORD"] * 60 + ["LAX"] * 50 + ["my own airfield"]})
+        >>> s = um.Session(table, "flights", um.rows(at_most=1000), "add-remove", budget=um.ApproxDP(1, 1e-6))
+        >>> s.keys("dest", um.ApproxDP(1, 1e-6)).value
+        ['LAX', 'ORD']
+        """
+        by = as_discover(column, keys_each)
+        asked = ShownKeys(terms=self.terms, privacy=self.level(privacy), by=by, where=self.where(where))
+        return self.ask(asked, fresh)
+
+    @with_own_errors
+    def top(
+        self,
+        column: str,
+        k: int,
+        candidates: Any = None,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        of: Of = "rows",
+        keys_each: int = 1,
+        fresh: bool = False,
+    ) -> Made:
+        """The k most frequent values of a column, the most frequent first.
+
+        With a list of candidates the best of two mechanisms names k of them: noise on all counts, or k rounds of
+        geometric noisy max. Without one, keys are found privately, with their counts, and the k largest are named; a
+        level with a delta is needed then, and fewer than k are named where fewer are shown.
+
+        Parameters
+        ----------
+        column : str
+            Whose values are counted; without candidates, also a list of columns.
+        k : int
+            How many are named.
+        candidates : list or um.bins, optional
+            Public values of the column, or the bins that its numbers are put into, in the order that breaks ties;
+            others do not count. Without it, any value of the column may be named.
+        privacy : level or number
+            What this answer may spend, as for `count`; without candidates with a delta: ``um.ApproxDP(1, 1e-6)``.
+        where : condition, optional
+            Only rows with this condition count.
+        of : "rows" or "people"
+            What is counted: all kept rows, or one row of each person. Without candidates a person counts once for each
+            of at most `keys_each` keys.
+        keys_each : int
+            Without candidates: of one person, so many keys take part at most.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is a list, the most frequent first. The plan has the expected recall: the share of the true k
+            that is among those named. Without candidates `answer.intervals` holds the true counts of all that are named
+            at once with 95 %.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"dest": ["ORD"] * 90 + ["LAX"] * 60 + ["SFO"] * 20 + ["my own airfield"]})
+        >>> s = um.Session(table, "flights", um.rows(at_most=1000), "add-remove", budget=um.ApproxDP(9, 1e-6))
+        >>> s.top("dest", 2, privacy=um.ApproxDP(3, 1e-6)).value
+        ['ORD', 'LAX']
+        >>> s.top("dest", 1, ["LAX", "ORD", "SFO"], privacy=3).value
+        ['ORD']
+        """
+        level, condition = self.level(privacy), self.where(where)
+        if candidates is None:
+            by = as_discover(column, keys_each)
+            return self.pose(TopFound, level, where, fresh, aggregate=Count(counted=of), by=by, k=k)
+        asked = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
+        return self.ask(asked, fresh)
+
+    def _named(self, conditions: Any) -> dict[str, Where]:
+        """Conditions by name: as they are named, or by their own text."""
+        mapping = isinstance(conditions, Mapping)
+        if not mapping and (isinstance(conditions, str) or not isinstance(conditions, Sequence)):
+            raise InvalidInput(
+                f"conditions is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"]."
+            )
+        wheres = list(conditions.values() if mapping else conditions)
+        if any(where is None for where in wheres):
+            raise InvalidInput(
+                "a condition is None; name the rows it is about, or count all rows with session.count(None)."
+            )
+        built = [self.where(where) for where in wheres]
+        texts = (
+            where.strip() if isinstance(where, str) else str(one) for where, one in zip(wheres, built, strict=True)
+        )
+        names = [plain(name) for name in conditions] if mapping else list(texts)
+        if not all(isinstance(name, str) and name.strip() for name in names):
+            raise InvalidInput("a condition's name is no text; name each by a text, such as {'old': 'age >= 65'}.")
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise InvalidInput(f"{shown(twice)} is listed twice; list every condition once.")
+        return dict(zip(names, built, strict=True))
+
+    def pose_ratio(
+        self,
+        aggregate: Ratio,
+        privacy: Any,
+        where: Any,
+        loss: str,
+        by: Any,
+        expected_rows: Any,
+        min_rows: int | None,
+        fresh: bool,
+    ) -> Made:
+        """Ask for a ratio of the rows of a condition."""
+        if by is None:
+            require_groups(min_rows)
+            return self.pose(
+                SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss, expected_rows=expected_rows
+            )
+        return self.pose(
+            grouped_by(by),
+            privacy,
+            where,
+            fresh,
+            by=by,
+            aggregate=aggregate,
+            loss=loss,
+            expected_rows=expected_rows,
+            min_rows=min_rows,
+        )
+
+    def _ranked(
+        self,
+        column: str,
+        shares: Any,
+        one: bool,
+        candidates: Any,
+        bounds: dict[str, Any],
+        privacy: Privacy,
+        where: Condition,
+        of: Of,
+        loss: str | None,
+        prior: TallyPrior,
+        by: Any,
+        fresh: bool,
+    ) -> Made:
+        if prior is not None or loss not in (None, "rank"):
+            raise InvalidInput(
+                "quantiles between bounds are made for the fewest rows off: prior and loss are for one quantile among "
+                "up to 200 listed candidates. Leave these out, or list candidates."
+            )
+        if candidates is not None and any(bound is not None for bound in bounds.values()):
+            raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
+        given = {
+            "terms": self.terms,
+            "privacy": self.level(privacy),
+            "column": column,
+            "shares": shares,
+            "candidates": candidates,
+            "whole": self.is_whole(column),
+            "one": one,
+            "where": self.where(where),
+            "of": of,
+            "by": by,
+            **bounds,
+        }
+        return self.ask(Ranked(**given), fresh)
+
+    def _several(
+        self,
+        column: str,
+        shares: Any,
+        candidates: Any,
+        privacy: Privacy,
+        where: Condition,
+        of: Of,
+        loss: str | None,
+        prior: TallyPrior,
+        by: Any,
+        fresh: bool,
+    ) -> Made:
+        if prior is not None or by is not None or loss not in (None, "absolute"):
+            raise InvalidInput(
+                "several quantiles are read off noisy counts: prior, by and loss are for one of them. Leave these out, "
+                "or ask for one quantile at a time."
+            )
+        asked = Quantiles(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            shares=shares,
+            candidates=candidates,
+            where=self.where(where),
+            of=of,
+        )
+        return self.ask(asked, fresh)

@@ -1,0 +1,66 @@
+"""The queries that can be asked of a table.
+
+* Numbers: an aggregate (`aggregates/`) with a grouping (`aggregates.py`, `by_found_keys.py`), and counts of cells
+  (`cell_counts.py`): histograms, cumulative counts, marginals, hierarchies.
+* Choices: scores, a selection and a grouping (`choices.py`, `selection.py`): majorities, winners, quantiles.
+
+`question.py` says what every query has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from utmost.queries.questions.cdf import Cdf
+from utmost.queries.questions.counts import Counts
+from utmost.queries.questions.hierarchy import HierarchyOf
+from utmost.queries.questions.histogram import Histogram
+from utmost.queries.questions.kinds import NUMERIC, Kind
+from utmost.queries.questions.majority import Majority
+from utmost.queries.questions.marginals import Marginals
+from utmost.queries.questions.plurality import Plurality
+from utmost.queries.questions.quantile import Quantile, form_of_quantile
+from utmost.queries.questions.question import Question, Terms
+from utmost.queries.questions.ranges import Ranges
+from utmost.queries.questions.rows_per_person import RowsPerPerson
+from utmost.queries.questions.share import Share
+from utmost.queries.questions.share_left_out import ShareLeftOut
+from utmost.queries.questions.shown_keys import ShownKeys
+from utmost.queries.questions.threshold import Threshold
+from utmost.queries.questions.top import Top
+
+__all__ = [
+    "BY_KEYS_ALONE",
+    "FORMS",
+    "OTHERS",
+    "QUESTIONS",
+    "Kind",
+    "Question",
+    "Terms",
+]
+
+_NUMERIC = {kind.name: kind for kind in NUMERIC}
+OTHERS: dict[str, type[Question]] = {
+    asked.name: asked
+    for asked in (
+        *(Majority, Threshold, Counts, Histogram, Cdf, Ranges, Plurality, Quantile, Share),
+        *(ShareLeftOut, RowsPerPerson, ShownKeys, Top, Marginals, HierarchyOf),
+    )
+}
+"""Queries that are no aggregates, by their names."""
+KINDS = (
+    *("count", "sum", "mean", "majority", "threshold", "counts", "histogram", "cdf", "ranges", "plurality", "quantile"),
+    *("variance", "covariance", "share", "clamped", "left_out", "share_left_out", "rows_per_person", "keys", "top"),
+)
+QUESTIONS: dict[str, Kind] = {
+    name: _NUMERIC.get(name) or Kind(name, OTHERS[name].summary, OTHERS[name].options, OTHERS[name].needs_most)
+    for name in KINDS
+}
+"""Every question by its name, in the order in which they are listed to people."""
+BY_KEYS_ALONE: dict[str, Kind] = {
+    asked.name: Kind(asked.name, asked.summary, asked.options) for asked in (Marginals, HierarchyOf)
+}
+"""Those that are asked by keys alone, for which commands have no form."""
+FORMS: dict[str, Callable[[Mapping[str, Any]], type[Question]]] = {Quantile.name: form_of_quantile}
+"""Those that are asked in several forms: which one, by its public JSON."""

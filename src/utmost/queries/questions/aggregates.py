@@ -1,0 +1,876 @@
+"""Numeric queries: an aggregate of the rows of each group, released with noise at a privacy level.
+
+An aggregate (`aggregates/`) says what a row contributes and how released integers become the estimate; the queries say
+how its integers are released for a grouping:
+
+* `OneNumber`: of the whole table, one integer by the best mechanism on its line, with the best guess in place of the
+  noisy number unless that is asked for;
+* `SeveralSums`: of the whole table, several integers with one vector of noise, such as the two sums of a mean;
+* `ByKeys`: the integers of every public key with one vector of noise, up to a million groups at once;
+* `by_found_keys.ByFoundKeys`: those of keys that are found privately.
+
+The sensitivity is as many times that of one row as rows of a unit are used in all groups together. Clamping every
+integer to a public range makes no move longer and turns none around.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from utmost.backends.source import Source, Statement
+from utmost.errors import InvalidInput, shown
+from utmost.exact import as_plain, as_whole
+from utmost.privacy import ApproxDP, Level
+from utmost.queries.accuracy import CONFIDENCE, After, Before
+from utmost.queries.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates, Integers, Ratio, Setting
+from utmost.queries.group_bounds import GroupBounds
+from utmost.queries.groups import LARGEST, bounded_statement, grouped_statement
+from utmost.queries.keys import Keys, named, require_keys
+from utmost.queries.questions.alternatives import noise_alternatives, number_alternatives
+from utmost.queries.questions.integer_limits import clip_to, reaches_an_end
+from utmost.queries.questions.priors import prior_name, prior_text, require_unbiased
+from utmost.queries.questions.question import (
+    Question,
+    as_loss,
+    as_of,
+    asking,
+    in_units,
+    scaled,
+    shown_with,
+    with_rounding,
+)
+from utmost.queries.questions.row_errors import RowErrors, as_expected
+from utmost.space.integers import Lattice
+from utmost.space.line import Line, cost, line_prior
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.solution import Solution
+
+MOST_RELEASED = 2**256
+"""Sums are of 64 bits; noise of a small level is wider."""
+GROUPS_DO_NOT_ADD_UP = "groups do not add up to the whole table"
+IN_ONE_GROUP = "each counted in one group, that of one of their rows chosen at random"
+ONE_GROUP = "people with rows in several groups count in one of them"
+MORE_GROUPS = f"{ONE_GROUP}; count(by=um.keys(...)) of um.people(..., groups_each=g) counts them in up to g"
+SUPPRESSED = (
+    "groups whose released number of rows is below {} are suppressed: they are listed without a value; an interval "
+    "holds as often as stated over all draws, whether its group is suppressed or not"
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AggregateQuery(Question):
+    """An aggregate at a privacy level, for some grouping of the rows.
+
+    Attributes
+    ----------
+    aggregate : Aggregate
+        What is computed of the rows of a group.
+    expected_rows : number, mapping, list or None
+        How many rows a ratio is expected to be of: public, for its plan only.
+    """
+
+    aggregate: Aggregate
+    expected_rows: Any = None
+
+    def __post_init__(self) -> None:
+        self.settle(of=as_of(self.aggregate.of, self.terms.unit))  # first: how many rows are used depends on it
+        super().__post_init__()
+        if self.grouped_by not in self.aggregate.groupings:
+            raise InvalidInput(f"a {self.name} is not asked by {self.grouped_by}; ask for the {self.name} of all rows.")
+        self.settle(loss=as_loss(self.loss, self.losses_designed_for))
+        _ = self.statistic  # refused here, if its range or grid is none
+        if self.expected_rows is not None:
+            self.settle(expected_rows=as_expected(self.expected_rows, self.labels, self.most_rows))
+
+    @property
+    def name(self) -> str:
+        return self.aggregate.name
+
+    @property
+    def setting(self) -> Setting:
+        """The public circumstances that the aggregate depends on."""
+        unit = self.terms.unit
+        return Setting(
+            self.terms.neighbours,
+            self.privacy,
+            unit.at_most,
+            self.rows_each,
+            self.most_rows,
+            self.loss,
+            grouped=self.grouped_by != "whole",
+            listed=self.is_listed,
+        )
+
+    @cached_property
+    def statistic(self) -> Aggregate:
+        """The aggregate in this query's setting, its grid chosen."""
+        return self.aggregate.settled(self.setting)
+
+    @property
+    def losses_designed_for(self) -> tuple[str, ...]:
+        """The losses that the noise can be designed for."""
+        return self.aggregate.losses
+
+    grouped_by: ClassVar[str] = "whole"
+    """For what the aggregate is asked: the whole table, public keys, or keys found privately."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the noise is tabulated step by step."""
+        return False
+
+    @property
+    def labels(self) -> Sequence[Any]:
+        """The public keys; empty where there are none."""
+        return ()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        expectations = ("expected_rows", "min_rows")  # which change only how an answer is planned or shown
+        return {name: part for name, part in self.public.items() if name not in expectations}
+
+    @property
+    def expectations(self) -> dict[str, Any]:
+        """Of `public`: what changes only how an answer is planned or shown."""
+        return {} if self.expected_rows is None else {"expected_rows": self.expected_rows}
+
+    # ---- the integers ----
+
+    def line(self) -> Line:
+        """Where the one integer of the whole table lies, and how far one neighbour moves it."""
+        low, high = self.statistic.range
+        moved = max(abs(low), abs(high)) if self.terms.neighbours == "add-remove" else high - low
+        if self.most_rows is None:
+            return Line(None, None, moved * self.rows_each)
+        first, last = self.most_rows * low, self.most_rows * high
+        return Line(first, last, min(moved * self.rows_each, last - first))
+
+    def lattice(self, groups: int = 1) -> Lattice:
+        """Where all integers of so many groups lie, each row being in one of them, and what one neighbour moves."""
+        (moves, sensitivity), rows, most = self.statistic.sensitivity(), self.rows_in_group, self.terms.unit.at_most
+        in_one_group = sensitivity * rows if rows < self.rows_each else None
+        low, high = (None, None) if most is None else (most * rows * end for end in self.statistic.range)
+        dimension = len(self.statistic.parts) * groups
+        return Lattice(dimension, moves, sensitivity * self.rows_each, low, high, in_one_group)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        return source.statement(self.statistic.relation(source, self.bounded_unit, self.where.given, secret))
+
+    # ---- errors ----
+
+    @property
+    def noisy(self) -> NoisyVector:
+        """The mechanism that puts noise on the integers."""
+        mechanism: NoisyVector = self.solution.mechanism
+        return mechanism
+
+    @cached_property
+    def row_errors(self) -> RowErrors | None:
+        """The errors of a ratio, which fall with the number of rows; None where the noise itself is the error."""
+        statistic, expected = self.statistic, self.expected_rows
+        if not isinstance(statistic, Ratio):
+            return None
+        sizes = tuple(expected) if isinstance(expected, list) else () if expected is None else (expected,)
+        return RowErrors(statistic, self.noisy, self.noisy_space, self.noisy_level, self.loss, sizes)
+
+    @property
+    def noisy_space(self) -> Lattice:
+        """Where the integers lie that get one vector of noise."""
+        return self.lattice()
+
+    @property
+    def noisy_level(self) -> Any:
+        """What they spend."""
+        return self.privacy
+
+    @property
+    def average(self) -> float:
+        if self.row_errors is not None:
+            self.require_expected_rows()
+            return self.row_errors.average
+        return self.in_answer_unit(self.loss, self.solution.value) + self.loss_from_rounding
+
+    def require_expected_rows(self) -> None:
+        if self.aggregate.is_ratio and self.expected_rows is None:
+            raise InvalidInput(
+                f"the error of a {self.name} depends on how many rows it is made of; plan it with expected_rows=, a "
+                "public number (or one for each key), such as expected_rows=1000, and give the target again."
+            )
+
+    @property
+    def takes_any_noise(self) -> bool:
+        return True
+
+    @property
+    def error_has_law(self) -> bool:
+        return not self.aggregate.is_ratio
+
+    @property
+    def grid_is_named(self) -> bool:
+        return self.aggregate.grid_is_named
+
+    def in_answer_unit(self, loss: str, value: float) -> float:
+        """A loss in steps, in the unit of the answer."""
+        return scaled(loss, value, float(self.step))
+
+    def before(self) -> Before:
+        if self.row_errors is not None:
+            return self.row_errors.before()
+        rounding = self.loss_from_rounding
+        mechanism = self.solution.mechanism
+        return Before(
+            self.loss,
+            self.average,
+            self.in_answer_unit(self.loss, mechanism.worst(self.loss)) + rounding,
+            worst_among=self.worst_among,
+            holds=self.statistic.error_is_of(self.loss),
+            from_rounding=rounding,
+            rounds=self.rounds_to if rounding else "",
+        )
+
+    @property
+    def worst_among(self) -> str:
+        """Where the worst expected error was looked for, if not everywhere."""
+        return ""
+
+    def off_by_more(self, error: Fraction) -> float:
+        if not self.error_has_law:
+            return super().off_by_more(error)
+        left = error - Fraction(self.off_by_rounding)
+        return 1.0 if left < 0 else float(self.solution.mechanism.expected(f"within {left // self.step}"))
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        if self.row_errors is not None:
+            return self.row_errors.compared()
+        losses = shown_with(self.loss)
+        ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
+        compared = in_units({"Utmost": ours, **self.alternatives(losses)}, losses, self.step)
+        return with_rounding(compared, self.off_by_rounding)
+
+    def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        """The expected losses of the usual noises, in steps, by name and loss."""
+        return noise_alternatives(self.noisy_space, self.noisy_level, losses)
+
+    @property
+    def curve(self) -> dict[str, Any] | None:
+        return None if self.row_errors is None else self.row_errors.curve
+
+    # ---- what the aggregate says ----
+
+    @property
+    def step(self) -> Fraction:
+        return self.statistic.step
+
+    @property
+    def cut(self) -> str:
+        return self.statistic.clamped
+
+    @property
+    def off_by_rounding(self) -> float:
+        return self.statistic.off_by_rounding
+
+    @property
+    def loss_from_rounding(self) -> float:
+        return self.statistic.loss_from_rounding(self.loss)
+
+    @property
+    def rounds_to(self) -> str:
+        return self.statistic.rounds_to
+
+    @property
+    def not_in_it(self) -> str:
+        return super().not_in_it + self.statistic.interval_includes
+
+    @property
+    def interval_basis(self) -> str:
+        """What intervals rest on, and what they are about."""
+        return self.statistic.interval_basis + self.not_in_it
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.statistic.notes
+
+    @property
+    def drop_notes(self) -> tuple[str, ...]:
+        return (*super().drop_notes, *self.statistic.truncation_notes)
+
+    def too_many_rows(self, after: After) -> bool:
+        """Whether more rows seem to be used than `at_most` allows."""
+        most = self.most_rows or math.inf
+        listed = [after.rows_between] if after.rows_between else [ends for _, *ends, _ in after.groups.values()]
+        return any(high > most for _, high in listed)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneNumber(AggregateQuery):
+    """One integer of the whole table, released by the best mechanism on its line.
+
+    Attributes
+    ----------
+    prior : sequence of probabilities or None
+        How likely each possible integer is, in increasing order; None is uniform.
+    unbiased : bool
+        Whether the noisy integer itself is the answer.
+    """
+
+    prior: Any = None
+    unbiased: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unbiased = require_unbiased(self.unbiased) or not self.space.bounded  # without ends nothing is guessed
+        self.settle(prior=line_prior(self.space, self.prior), unbiased=unbiased)
+
+    @property
+    def is_listed(self) -> bool:
+        return not is_pure(self.privacy)
+
+    @property
+    def words(self) -> str:
+        return self.statistic.words(self.where, self.kept, self.ending)
+
+    @property
+    def ending(self) -> str:
+        """What the answer is to the noisy number, for the end of the question's words."""
+        if self.unbiased:
+            return ", as an unbiased number"
+        if self.is_cut_off:
+            return ", as the noisy number cut off at what is possible"
+        return f", as the best guess under a {prior_name(self.prior)} prior"
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the noise is so wide that no guesses are tabled: then it is cut off at the ends of the line."""
+        from utmost.theory.scalar.line import NoisyLine
+
+        mechanism = self.solution.mechanism
+        return isinstance(mechanism, NoisyLine) and mechanism.remap == "cut"
+
+    @property
+    def public(self) -> dict[str, Any]:
+        optimal_for = {"loss": self.loss, "prior": prior_text(self.prior), "unbiased": self.unbiased}
+        return {"question": self.name, **self.statistic.public, "where": self.where.text, **optimal_for}
+
+    @property
+    def space(self) -> Line:
+        return self.line()
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "prior": self.prior, "unbiased": self.unbiased}
+
+    def design(self) -> Solution:
+        from utmost.theory.scalar.design.line import best_on_line
+
+        return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
+
+    def sketch(self) -> Solution | None:
+        from utmost.theory.scalar.design.line import sketch_on_line
+
+        return sketch_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
+
+    def point(self, found: Mapping[str, int]) -> int:
+        return self.space.clamp(found[self.name])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {self.name: int(drawn)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        require_whole(released)
+        number = released[self.name]
+        if not self.unbiased and self.space.clamp(number) != number:
+            raise InvalidInput("the best guess of a number lies where the number does.")
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        return as_plain(released[self.name] * self.step)
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        number, mechanism = released[self.name], self.solution.mechanism
+        low, high = mechanism.interval(number, CONFIDENCE)
+        least = self.statistic.least
+        if not self.space.bounded and least is not None:  # the truth is no less, so the interval holds it as often
+            low, high = max(low, least), max(high, least)
+        rounding = self.statistic.rounding
+        ends = {self.name: (as_plain(low * self.step - rounding), as_plain(high * self.step + rounding))}
+        if not self.has_posterior:
+            return After(ends, given=self.interval_basis)
+        points, chances = mechanism.posterior(number)
+        expected = self.in_answer_unit(self.loss, float(chances @ cost(self.loss, points - number)))
+        more = self.loss_from_rounding
+        return After(ends, given=self.interval_basis, expected=expected + more, from_rounding=more)
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether what to believe after an answer is listed: of noisy numbers it would be millions of points."""
+        return not (self.unbiased or self.is_cut_off)
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        (low, high), (first, last) = after.intervals[self.name], self.space.ends
+        rounding, step = self.statistic.rounding, self.step
+        return bool(high - rounding >= last * step or (first < 0 and low + rounding <= first * step))
+
+    @property
+    def worst_among(self) -> str:
+        among: str = self.solution.mechanism.worst_among(self.loss)
+        return among
+
+    def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        if self.unbiased:  # compared with noise that is not cut off either
+            line = self.space
+            return noise_alternatives(Lattice(1, "any", line.reach, line.first, line.last), self.privacy, losses)
+        return number_alternatives(self.space, self.privacy, losses, self.prior)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.unbiased:
+            return self.statistic.notes
+        why = (
+            "is not unbiased near the ends of what is possible"
+            if self.is_cut_off
+            else "errs least, and is not unbiased"
+        )
+        unbiased = f"the answer {why}; unbiased=True gives the noisy number, whose error has mean 0"
+        return (unbiased, *self.statistic.notes)
+
+    def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
+        if not self.has_posterior:
+            return None
+        points, chances = self.solution.mechanism.posterior(released[self.name])
+        return points * float(self.step), chances
+
+
+def require_whole(released: Mapping[str, Any]) -> None:
+    """Refuse released numbers that are no whole numbers: they may come from a report."""
+    if not all(type(value) is int for value in released.values()):
+        raise InvalidInput("what is released are whole numbers.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SeveralSums(AggregateQuery):
+    """Several integers of the whole table with one vector of noise, such as the two sums that a mean is made of.
+
+    Also one integer whose noise cannot be tabulated step by step, because there are too many steps.
+    """
+
+    @property
+    def losses_designed_for(self) -> tuple[str, ...]:
+        return OF_RATIOS
+
+    @property
+    def words(self) -> str:
+        ending = "" if self.statistic.is_ratio else ", as an unbiased number"
+        return self.statistic.words(self.where, self.kept, ending)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        where = {"where": self.where.text, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **self.statistic.public, **self.expectations, **where}
+
+    @property
+    def space(self) -> Lattice:
+        if self.statistic.is_ratio:
+            return self.lattice()
+        line = self.line()
+        return Lattice(1, "any", line.reach, line.first, line.last)
+
+    @property
+    def noisy_space(self) -> Lattice:
+        return self.space
+
+    def design(self) -> Solution:
+        from utmost.theory.vector.design.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss, independent=self.statistic.independent)
+
+    def sketch(self) -> Solution | None:
+        from utmost.theory.vector.design.vectors import sketch_vector
+
+        return sketch_vector(self.space, self.privacy, self.loss, independent=self.statistic.independent)
+
+    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([found[part] for part in self.statistic.parts])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {part: int(number) for part, number in zip(self.statistic.parts, drawn, strict=True)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        require_whole(released)
+
+    def _estimates(self, released: Mapping[str, Any]) -> Estimates:
+        sums = [np.array([released[part]], dtype=object) for part in self.statistic.parts]
+        return self.statistic.estimates(sums, self.noisy)
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        values = {name: column.tolist()[0] for name, column in self._estimates(released).values.items()}
+        return values if len(values) > 1 else values[self.name]
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        columns = self._estimates(released).intervals
+        intervals = {name: (low.tolist()[0], high.tolist()[0]) for name, (low, high) in columns.items()}
+        unknown = [name for name, (low, _) in intervals.items() if not math.isfinite(low)]
+        basis = self.statistic.interval_basis + self.statistic.words_without(unknown) + self.not_in_it
+        known = {name: ends for name, ends in intervals.items() if name not in unknown}
+        sums = [released[part] for part in self.statistic.parts]
+        rows = {} if self.row_errors is None else self.row_errors.after(sums)
+        return After(known, given=basis, **rows)
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        numbers = [[released[part]] for part in self.statistic.parts]
+        half_width = self.noisy.noise.half_width(CONFIDENCE)
+        return self.too_many_rows(after) or reaches_an_end(numbers, half_width, self.space)
+
+    @property
+    def proved_of(self) -> str:
+        numbers = {2: "two", 3: "three", 6: "six"}
+        parts = len(self.statistic.parts)
+        return f"the {numbers.get(parts, parts)} sums it is made of" if parts > 1 else ""
+
+    @property
+    def one_kind(self) -> bool:
+        return self.statistic.one_kind
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ByKeys(AggregateQuery):
+    """The aggregate of every public key; every group gets noise, also one that no row has.
+
+    Attributes
+    ----------
+    by : Keys
+        The keys.
+    min_rows : int or None
+        Groups of a ratio whose released number of rows is below this are listed without a value; None shows all.
+    """
+
+    grouped_by: ClassVar[str] = "keys"
+
+    by: Keys
+    min_rows: Any = None
+
+    def __post_init__(self) -> None:
+        self.settle(by=require_keys(self.by))
+        super().__post_init__()
+        if self.min_rows is not None:
+            self.settle(min_rows=as_whole(self.min_rows, "min_rows", 1))
+
+    @property
+    def labels(self) -> Sequence[Any]:
+        return self.by.labels
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The keys: what the answers are called."""
+        return tuple(self.by.labels)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**super().identity, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    # ---- how often a unit contributes ----
+
+    @property
+    def bounds(self) -> GroupBounds:
+        """In how many groups a person counts, and with how many rows in one, where that bounds anything."""
+        unit = self.terms.unit
+        if self.of_people:
+            return GroupBounds(unit.groups_each)
+        groups, rows = unit.groups_each, unit.rows_each_group
+        few = groups is not None and groups < unit.rows_each  # so many rows are in no more groups
+        return GroupBounds(groups if few else None, None if rows == unit.rows_each else rows)
+
+    @property
+    def rows_each(self) -> int:
+        """How many rows of a unit are used in all groups together; where people are counted, in how many groups."""
+        bounds, unit = self.bounds, self.terms.unit
+        groups = self.by.size if bounds.groups_each is None else min(bounds.groups_each, self.by.size)
+        if self.of_people:
+            return 1 if bounds.groups_each is None else groups
+        in_group = bounds.rows_each_group
+        return unit.rows_each if in_group is None else min(unit.rows_each, groups * in_group)
+
+    @property
+    def rows_in_group(self) -> int:
+        if self.of_people:
+            return 1
+        return min(self.rows_each, self.bounds.rows_each_group or self.rows_each)
+
+    @property
+    def of_one_row(self) -> bool:
+        return self.of_people and self.bounds.groups_each is None
+
+    @property
+    def one_row_words(self) -> str:
+        return IN_ONE_GROUP
+
+    @property
+    def one_row_note(self) -> str:
+        return f"{ONE_GROUP}; um.people(..., groups_each=g) counts them in up to g"
+
+    @property
+    def kept(self) -> str:
+        if self.of_people and not self.of_one_row:
+            return f", each counted in at most {_many(self.bounds.groups_each or 1, 'group')} chosen at random"
+        return super().kept
+
+    @property
+    def used(self) -> str:
+        unit, bounds = self.terms.unit, self.bounds
+        if self.of_people and not self.of_one_row:
+            return f"at most {_many(bounds.groups_each or 1, 'group')} of each person, chosen at random"
+        parts = [super().used]
+        if bounds.groups_each is not None:
+            parts.append(f"in at most {_many(bounds.groups_each, 'group')} per {unit.id}")
+        if bounds.rows_each_group is not None:
+            parts.append(f"at most {_many(bounds.rows_each_group, 'row')} per {unit.id} in a group")
+        return ", ".join(parts)
+
+    @property
+    def drop_notes(self) -> tuple[str, ...]:
+        bounds, once = self.bounds, self.terms.unit.truncate == "table"
+        if not bounds.stated:
+            return super().drop_notes
+        if self.of_people:
+            anew = "" if once else "; groups are chosen for each question among those with its condition"
+            groups = _many(bounds.groups_each or 1, "group")
+            beyond = f"people with rows in more than {groups} count in {groups} only"
+            return (f"{beyond}, and groups do not add up to all people{anew}",)
+        dropped = [] if bounds.groups_each is None else [f"in more than {_many(bounds.groups_each, 'group')}"]
+        dropped += [] if bounds.rows_each_group is None else [f"beyond {bounds.rows_each_group} in a group"]
+        also = f"rows of a person {' or '.join(dropped)} are dropped, too, which left_out does not count"
+        return (*super().drop_notes, f"{also}: {GROUPS_DO_NOT_ADD_UP}")
+
+    # ---- the integers ----
+
+    @property
+    def space(self) -> Lattice:
+        return self.lattice(self.by.size)
+
+    @property
+    def noisy_space(self) -> Lattice:
+        return self.space
+
+    def design(self) -> Solution:
+        from utmost.theory.vector.design.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss, independent=self.statistic.independent)
+
+    def sketch(self) -> Solution | None:
+        from utmost.theory.vector.design.vectors import sketch_vector
+
+        return sketch_vector(self.space, self.privacy, self.loss, independent=self.statistic.independent)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = dict(zip(self.statistic.parts, self.statistic.contributions(source, self.where.given), strict=True))
+        if self.bounds.stated:
+            arguments = (self.terms.unit, self.rows_each, self.by, rows, secret, self.bounds, self.of_people)
+            return bounded_statement(source, *arguments)
+        return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
+
+    def point(self, found: Mapping[str, Any]) -> Any:
+        return clip_to(np.concatenate([found[part] for part in self.statistic.parts]), self.space)
+
+    def draw(self, point: Any) -> dict[str, Any]:
+        return self.released(self.solution.mechanism.sample_many(point[None])[0])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        parts = self.statistic.parts
+        return {part: piece.tolist() for part, piece in zip(parts, np.split(drawn, len(parts)), strict=True)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        for part in self.statistic.parts:
+            integers = self._integers(released, part)
+            if integers.dtype == object and not np.all(np.abs(integers) < MOST_RELEASED):
+                raise InvalidInput("a number by keys is below 2^256.")
+
+    def _integers(self, released: Mapping[str, Any], part: str) -> Integers:
+        return as_integers(released[part], self.by.size)
+
+    # ---- the answer ----
+
+    def groups(self, released: Mapping[str, Any]) -> Groups:
+        """The answers of all groups."""
+        sums = [self._integers(released, part) for part in self.statistic.parts]
+        return groups_of(self.by, self.statistic, sums, self.noisy, self.min_rows)
+
+    def value(self, released: Mapping[str, Any]) -> dict[Any, Any]:
+        return self.groups(released).values
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        groups = self.groups(released)
+        return After(groups.intervals, given=self.interval_basis, groups=groups.rows_by_key)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        return self.groups(released).table
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        half_width = self.noisy.noise.half_width(CONFIDENCE)
+        numbers = [released[part] for part in self.statistic.parts]
+        return self.too_many_rows(after) or reaches_an_end(numbers, half_width, self.space)
+
+    def plain_value(self, value: Any) -> Any:
+        return [[*key, number] for key, number in zip(self.by.written, value.values(), strict=True)]
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        written = zip(self.by.labels, self.by.written, strict=True) if intervals else ()
+        return [[*key, *intervals[label]] for label, key in written if label in intervals]
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.names
+
+    # ---- description ----
+
+    @property
+    def words(self) -> str:
+        clamped = f", {self.cut}" if self.cut else ""
+        return asking(f"{self.statistic.phrase} by {named(self.by.names)}{clamped}", self.where, self.kept)
+
+    @property
+    def expectations(self) -> dict[str, Any]:
+        return {**super().expectations, **({} if self.min_rows is None else {"min_rows": self.min_rows})}
+
+    @property
+    def public(self) -> dict[str, Any]:
+        where = {"by": self.by.public, "where": self.where.text, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **self.statistic.public, **self.expectations, **where}
+
+    @property
+    def proved_of(self) -> str:
+        return "the sums they are made of" if self.statistic.is_ratio else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        suppressed = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
+        return (*self.statistic.notes, *suppressed)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The answers of many groups, and what is known of each.
+
+    Attributes
+    ----------
+    keys : Keys
+        Their keys.
+    columns : three arrays
+        The answers in the order of the keys, and the lower and upper ends of their intervals.
+    rows : three arrays, or None
+        Of a ratio: how many rows each group has as far as the released sums say, and the ends of intervals.
+    span : float
+        Of a ratio: the width of the range in which answers lie.
+    min_rows : int or None
+        Groups of a ratio with fewer released rows are suppressed.
+    """
+
+    keys: Keys
+    columns: tuple[Integers, Integers, Integers]
+    rows: tuple[Integers, Integers, Integers] | None = None
+    span: float = math.inf
+    min_rows: int | None = None
+
+    @cached_property
+    def is_shown(self) -> list[bool]:
+        """For each group, whether enough rows seem to be in it."""
+        if self.rows is None or self.min_rows is None:
+            return [True] * self.keys.size
+        shown: list[bool] = (self.rows[0] >= self.min_rows).tolist()
+        return shown
+
+    @property
+    def is_reliable(self) -> Integers:
+        """For each group of a ratio, whether its interval is narrower than half of what is possible."""
+        _, lower, upper = self.columns
+        return np.asarray(upper - lower < self.span / 2, dtype=np.bool_)
+
+    @property
+    def values(self) -> dict[Any, Any]:
+        """The answers by key; None where a group is suppressed."""
+        values = zip(self.keys.labels, self.columns[0].tolist(), self.is_shown, strict=True)
+        return {label: value if shown else None for label, value, shown in values}
+
+    @property
+    def intervals(self) -> dict[Any, tuple[Any, Any]]:
+        """For each group that is shown, the ends of its interval."""
+        _, lower, upper = self.columns
+        ends = zip(self.keys.labels, lower.tolist(), upper.tolist(), self.is_shown, strict=True)
+        return {label: (low, high) for label, low, high, shown in ends if shown}
+
+    @property
+    def rows_by_key(self) -> dict[Any, tuple[int, int, int, bool]]:
+        """Of a ratio, for each key: the number of rows, its interval, and whether the answer is reliable."""
+        if self.rows is None:
+            return {}
+        columns = [column.tolist() for column in (*self.rows, self.is_reliable)]
+        return dict(zip(self.keys.labels, zip(*columns, strict=True), strict=True))
+
+    @property
+    def table(self) -> pyarrow.Table:
+        """The keys with value, lower and upper; of a ratio also rows, rows_lower, rows_upper and reliable."""
+        import pyarrow
+
+        table: pyarrow.Table = self.keys.table
+        suppressed = None if self.rows is None else ~np.array(self.is_shown, dtype=bool)
+        for name, column in zip(("value", "lower", "upper"), self.columns, strict=True):
+            plain = column if column.dtype != object else column.astype(np.float64)
+            table = table.append_column(name, pyarrow.array(plain, mask=suppressed))
+        if self.rows is not None:
+            more = (*self.rows, self.is_reliable)
+            for name, column in zip(("rows", "rows_lower", "rows_upper", "reliable"), more, strict=True):
+                table = table.append_column(name, pyarrow.array(column))
+        return table
+
+
+def groups_of(
+    keys: Keys,
+    aggregate: Aggregate,
+    sums: Sequence[Integers],
+    mechanism: NoisyVector,
+    min_rows: int | None = None,
+    confidence: float = CONFIDENCE,
+) -> Groups:
+    """The answers of groups, from the released integers of each part of the aggregate."""
+    columns = aggregate.estimates(sums, mechanism, confidence).first
+    if not isinstance(aggregate, Ratio):
+        return Groups(keys, columns)
+    return Groups(keys, columns, aggregate.rows(sums, mechanism), aggregate.span, min_rows)
+
+
+def as_integers(released: Any, size: int) -> Integers:
+    """What was released of so many keys, which may come from a report; beyond 64 bits, as Python's own integers."""
+    if not isinstance(released, list) or len(released) != size or set(map(type, released)) - {int}:
+        raise InvalidInput(f"there are {size} keys, and as many whole numbers must be released.")
+    small = min(released, default=0) > -LARGEST and max(released, default=0) < LARGEST
+    return np.array(released, dtype=np.int64 if small else object)
+
+
+def require_groups(min_rows: Any) -> None:
+    """Refuse to suppress where there are no groups."""
+    if min_rows is not None:
+        raise InvalidInput(f"min_rows is {shown(min_rows)}, and there are no groups; leave it out, or give by=.")
+
+
+def require_nothing_else(prior: Any, unbiased: Any) -> None:
+    """Refuse a prior, which answers by keys do not use; unbiased they are anyway."""
+    require_unbiased(unbiased)
+    if prior is not None:
+        raise InvalidInput("a prior is for one number, and answers by keys are unbiased; leave prior out.")
+
+
+def is_pure(level: Level) -> bool:
+    """Whether a level is pure epsilon-DP."""
+    return isinstance(level, ApproxDP) and level.delta == 0
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number > 1)}"

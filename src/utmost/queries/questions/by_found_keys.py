@@ -1,0 +1,465 @@
+"""Queries by keys that nobody listed: which keys there are, and counts, sums and means beside those that are released.
+
+Whether a key is released depends on how many units hold it (partition selection,
+`theory/partition_selection/mechanism.py`). How many there are is released beside the key at no further cost. Sums,
+means and counts of rows where a person has several get noise at a part of the level, and the keys the rest
+(`discover(share=...)`, half without it); the plan says so. Released keys are sorted, so that their order tells nothing.
+
+**Sensitivity of the numbers**: as for listed keys (`aggregates.py`). Where one key alone changes (one key each, units
+that come or go), its numbers may have the best noise for them; where several do, every number has noise of its own,
+made for what all of them together change by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from utmost.backends.source import Source, Statement
+from utmost.errors import InvalidInput, shown
+from utmost.exact import as_whole
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
+from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
+from utmost.queries.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.queries.aggregates.aggregate import Integers
+from utmost.queries.aggregates.count import Count
+from utmost.queries.found_keys import HALF, Discover, shown_keys
+from utmost.queries.keys import Keys, named
+from utmost.queries.questions.aggregates import (
+    SUPPRESSED,
+    AggregateQuery,
+    Groups,
+    as_integers,
+    groups_of,
+)
+from utmost.queries.questions.alternatives import MOST_WIDE, gaussian_spread
+from utmost.queries.questions.integer_limits import clip_to, reaches_an_end
+from utmost.queries.questions.question import Terms, asking
+from utmost.queries.units import Unit
+from utmost.queries.units_per_key import Found, found_keys, holders_statement, in_order
+from utmost.space.integers import Holders, Lattice
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.solution import Solution
+    from utmost.theory.partition_selection.mechanism import KeepLaw, KeptKeys
+
+USERS = "users"
+"""The loss of keys alone: how many units a key needs to be released."""
+TRUE_KEYS = f"{BY_LAW}, every key that is shown is held by at least one"
+SHOWN = f"{BY_LAW}, of the times that a key is shown"
+FEW_KEYS = (
+    "what a person has in more than {} of the keys is left out, by {}: numbers are smaller for it; a larger keys_each "
+    "leaves out less, and shows fewer keys"
+)
+SELECTED = (
+    "a number close to the least that is shown was shown because it came out large: its interval says so, the number "
+    "itself is too large on average"
+)
+NULLS = "rows with a null in a key column take no part"
+MOST_POINTS = 200
+"""How many numbers of holders the table of probabilities lists."""
+NEGLIGIBLE = 1e-17
+"""What a key's chance to stay hidden adds no more below this."""
+
+
+@dataclass(frozen=True)
+class KeySelection:
+    """Partition selection: which keys are released, and what is said of that.
+
+    Attributes
+    ----------
+    by : Discover
+        The columns of the keys, and how many keys of one unit are used.
+    terms : Terms
+        Whose data are protected.
+    keys_each : int
+        How many keys one unit holds at most.
+    counted : bool
+        Whether the number of holders is released beside a key.
+    numbers : Lattice or None
+        Where the numbers beside the keys lie that one neighbour changes; None where none have noise.
+    """
+
+    by: Discover
+    terms: Terms
+    keys_each: int
+    counted: bool = False
+    numbers: Lattice | None = None
+
+    @property
+    def space(self) -> Holders:
+        """The holders of every key, and the numbers beside them."""
+        return Holders(self.terms.unit.at_most, self.keys_each, self.terms.neighbours, self.numbers)
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        """What the problem of its solution must hold beside space and level."""
+        return {"counted": self.counted, **({} if self.by.share == HALF else {"share": str(self.by.share)})}
+
+    def design(self, level: Level, loss: str) -> Solution:
+        """The mechanism that releases as many keys as the level allows."""
+        from utmost.theory.partition_selection.design import best_keys
+
+        return best_keys(self.space, level, self.counted, loss, self.by.share)
+
+    def point(self, found: Mapping[str, Any], parts: tuple[str, ...]) -> Found:
+        """The keys with their holders, and the numbers beside them clamped to where they lie."""
+        keys = found_keys(self.by, found, parts)
+        if self.numbers is None:
+            return keys
+        return Found(keys.keys, keys.holders, clip_to(keys.numbers, self.numbers))
+
+    def draw(self, mechanism: KeptKeys, point: Found) -> tuple[Any, Integers]:
+        """Which keys are released, sorted, with the numbers beside them."""
+        places, numbers = mechanism.sample((point.holders, point.numbers))
+        keys = point.keys.take(places)
+        order = in_order(keys)
+        return keys.take(order), numbers[order]
+
+    def keys(self, released: Mapping[str, Any], ordered: bool = True) -> Keys:
+        """The keys that were released."""
+        return shown_keys(self.by.columns, released["keys"], ordered)
+
+    def curve(self, law: KeepLaw) -> dict[str, Any]:
+        """How likely a key is released, by how many units hold it: public, and known before anything is read."""
+        users = np.unique(np.linspace(1, law.sure, min(law.sure, MOST_POINTS)).astype(int))
+        return {"holders": users.tolist(), "shown with probability": law.kept(users).tolist()}
+
+    def notes(self, mechanism: KeptKeys) -> tuple[str, ...]:
+        """How likely keys are released, how the level is split, and what is left out."""
+        unit = self.terms.unit
+        few_keys = () if unit.id is None else (FEW_KEYS.format(self.keys_each, unit.id),)
+        return (self._chances_in_words(mechanism.law), *self._split_in_words(mechanism), NULLS, *few_keys)
+
+    def _chances_in_words(self, law: KeepLaw) -> str:
+        who = ("row has", "rows have") if self.terms.unit.id is None else ("person has", "people have")
+        numbers = sorted({1, 2, law.half // 2, law.half, (law.half + law.sure) // 2} - {0, law.sure})
+        chances = [f"{law.kept(n):.4g} if {n} {who[n > 1]} it" for n in numbers]
+        return f"a key is shown with probability {', '.join(chances)}, and for certain from {law.sure} on"
+
+    def _split_in_words(self, mechanism: KeptKeys) -> tuple[str, ...]:
+        spent, changes = mechanism.spent, self.space.changes
+        split = () if len(spent) == 1 else (f"the keys are shown at {spent[0]}, the numbers at {spent[1]}",)
+        if changes == 1:
+            return split
+        return (*split, f"one neighbour changes up to {changes} keys: each has {mechanism.law.name}")
+
+    def used(self, of_people: bool) -> str:
+        """Which keys of a person are used, for the question's words; empty where a unit has one key."""
+        if of_people:
+            return f", each counted in at most {self.keys_each} of their keys chosen at random"
+        return "" if self.terms.unit.id is None else f", of {self.per_person}"
+
+    @property
+    def per_person(self) -> str:
+        """At most how many keys of a person are used, in words."""
+        return f"at most {self.keys_each} key{'s' * (self.keys_each > 1)} per {self.terms.unit.id}"
+
+
+def require_discover(by: Any, level: Level, unit: Unit, has_noise: bool) -> Discover:
+    """Refuse what does not name columns of keys, a level without a delta, and settings that mean nothing."""
+    from utmost.theory.partition_selection.design import require_delta
+
+    require_delta(level)
+    if not isinstance(by, Discover):
+        raise InvalidInput(f'by is {shown(by)}; name the columns of the keys: um.discover("dest").')
+    if by.keys_each > 1 and unit.id is None:
+        raise InvalidInput(
+            f"keys_each is {by.keys_each}, and a row has one key only; leave it out, or open the session with "
+            "unit=um.people(...)."
+        )
+    if by.share != HALF and not has_noise:
+        raise InvalidInput(
+            f"share is {shown(by.share)}, and there is nothing to share: how many hold a key is told at no "
+            "cost; leave it out."
+        )
+    return by
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ByFoundKeys(AggregateQuery):
+    """The aggregate of every key that is released; the answer is a dict, and a table.
+
+    Attributes
+    ----------
+    by : Discover
+        The columns of the keys.
+    min_rows : int or None
+        Groups of a ratio whose released number of rows is below this are listed without a value.
+    """
+
+    grouped_by: ClassVar[str] = "found keys"
+
+    by: Discover
+    min_rows: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(by=require_discover(self.by, self.privacy, self.terms.unit, bool(self.noisy_parts)))
+        if self.min_rows is not None:
+            self.settle(min_rows=as_whole(self.min_rows, "min_rows", 1))
+
+    # ---- the keys, and the integers beside them ----
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the aggregate is the number of holders, which is released beside a key at no cost."""
+        unit = self.terms.unit
+        return isinstance(self.aggregate, Count) and (unit.id is None or self.of_people or unit.rows_each == 1)
+
+    @property
+    def noisy_parts(self) -> tuple[str, ...]:
+        """The integers beside a key that get noise of their own."""
+        return () if self.is_counted else self.statistic.parts
+
+    @cached_property
+    def selection(self) -> KeySelection:
+        """Which keys are released."""
+        most = self.by.keys_each
+        keys_each = most if self.of_people else min(most, self.terms.unit.rows_each)
+        alone = keys_each == 1 and self.terms.neighbours == "add-remove"  # else two keys may change
+        numbers = self.lattice(1 if alone else 2) if self.noisy_parts else None
+        return KeySelection(self.by, self.terms, keys_each, self.is_counted, numbers)
+
+    @property
+    def space(self) -> Holders:
+        return self.selection.space
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, **self.selection.posed}
+
+    def design(self) -> Solution:
+        return self.selection.design(self.privacy, self.loss)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        contributions = self.statistic.contributions(source, self.where.given)
+        numbers = dict(zip(self.noisy_parts, contributions, strict=True)) if self.noisy_parts else {}
+        keys_each = self.selection.keys_each
+        unit, holding = self.bounded_unit, contributions[0]
+        return holders_statement(source, unit, self.by, keys_each, holding, numbers, self.rows_each, secret)
+
+    def point(self, found: Mapping[str, Any]) -> Found:
+        return self.selection.point(found, self.noisy_parts)
+
+    def draw(self, point: Found) -> dict[str, Any]:
+        return self.released(self.selection.draw(self.solution.mechanism, point))
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        keys, numbers = drawn
+        return {"keys": written_keys(keys), **dict(zip(self.statistic.parts, numbers.T.tolist(), strict=True))}
+
+    # ---- errors ----
+
+    @property
+    def noisy(self) -> NoisyVector:
+        noise: NoisyVector = self.solution.mechanism.noise
+        return noise
+
+    @property
+    def noisy_space(self) -> Lattice:
+        return self.selection.numbers or Lattice(1, "any", self.space.changes)
+
+    @property
+    def noisy_level(self) -> Level:
+        level: Level = self.solution.mechanism.spent[-1]
+        return level
+
+    @property
+    def average(self) -> float:
+        if self.row_errors is not None:
+            return super().average
+        return self.in_answer_unit(self.loss, self.solution.mechanism.expected(self.loss)) + self.loss_from_rounding
+
+    def before(self) -> Before:
+        if self.row_errors is not None:
+            return super().before()
+        rounding, error_is_of = self.loss_from_rounding, self.statistic.error_is_of(self.loss)
+        return Before(
+            self.loss,
+            self.average,
+            self.average,
+            holds="of a key that is sure to be shown" + (f", {error_is_of}" if error_is_of else ""),
+            from_rounding=rounding,
+            rounds=self.rounds_to if rounding else "",
+        )
+
+    def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        others = super().alternatives(losses)
+        return {f"{name} threshold": by for name, by in others.items()} if self.is_counted else others
+
+    @property
+    def takes_any_noise(self) -> bool:
+        return False  # keys need a delta
+
+    @property
+    def error_has_law(self) -> bool:
+        return False
+
+    @property
+    def curve(self) -> dict[str, Any]:
+        return self.selection.curve(self.solution.mechanism.law)
+
+    # ---- the answer ----
+
+    def groups(self, released: Mapping[str, Any], confidence: float = CONFIDENCE, ordered: bool = True) -> Groups:
+        """The answers of all released keys.
+
+        Parameters
+        ----------
+        released : mapping
+            What was released.
+        confidence : float
+            Of the interval of one key.
+        ordered : bool
+            Whether keys must be sorted.
+        """
+        keys = self.selection.keys(released, ordered)
+        sums = [as_integers(released[part], keys.size) for part in self.statistic.parts]
+        if not self.is_counted:
+            return groups_of(keys, self.statistic, sums, self.noisy, self.min_rows, confidence)
+        (counts,), mechanism = sums, self.solution.mechanism
+        if len(counts) and counts.min() < mechanism.border:
+            raise InvalidInput(f"a count below {mechanism.border} is not shown by this mechanism.")
+        return Groups(keys, (counts, *mechanism.count_interval(counts, confidence)))
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        return self.groups(released).values
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        groups = self.groups(released)
+        return After(groups.intervals, given=self.interval_basis, groups=groups.rows_by_key)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        return self.groups(released).table
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        if self.selection.numbers is None:
+            return any(high >= (self.most_rows or math.inf) for _, high in after.intervals.values())
+        half_width = self.noisy.noise.half_width(CONFIDENCE)
+        numbers = [released[part] for part in self.statistic.parts]
+        return self.too_many_rows(after) or reaches_an_end(numbers, half_width, self.selection.numbers)
+
+    def plain_value(self, value: Any) -> Any:
+        return [[*written_key(key), number] for key, number in value.items()]
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        return [[*written_key(key), *ends] for key, ends in intervals.items()]
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.columns
+
+    # ---- description ----
+
+    @property
+    def words(self) -> str:
+        clamped = f", {self.cut}" if self.cut else ""
+        by = f"by {named(self.by.columns)}, keys found privately{self.selection.used(self.of_people)}"
+        used = "" if self.is_counted else self.kept
+        return asking(f"{self.statistic.found_phrase} {by}{clamped}", self.where, used)
+
+    @property
+    def expectations(self) -> dict[str, Any]:
+        return {**super().expectations, **({} if self.min_rows is None else {"min_rows": self.min_rows})}
+
+    @property
+    def public(self) -> dict[str, Any]:
+        where = {"by": self.by.public, "where": self.where.text, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **self.statistic.public, **self.expectations, **where}
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        if self.terms.unit.id is None:
+            return super().limits
+        keys = self.selection.per_person + ", chosen at random" * self.of_people
+        return (keys, *(() if self.is_counted else super().limits))
+
+    @property
+    def interval_basis(self) -> str:
+        return (SHOWN if self.is_counted else self.statistic.interval_basis) + self.not_in_it
+
+    @property
+    def proved_of(self) -> str:
+        return "which keys are shown"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        selected = (SELECTED,) if self.is_counted else ()
+        suppressed = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
+        return (*self.selection.notes(self.solution.mechanism), *selected, *self.statistic.notes, *suppressed)
+
+
+def users_needed(value: float, changes: int, level: Level) -> dict[str, dict[str, float]]:
+    """How many units a key needs on average to be released: ours first, then the usual thresholds."""
+    others = threshold_users(changes, level)
+    return {"Utmost": {USERS: value}, **{name: {USERS: users} for name, users in others.items()}}
+
+
+def written_keys(keys: Any) -> list[list[Any]]:
+    """Released keys as plain data: for every column its name, its type and its values."""
+    return [[name, str(keys[name].type), _plain(keys[name])] for name in keys.column_names]
+
+
+def _plain(column: Any) -> list[Any]:
+    listed = column.to_pylist()
+    return [day.isoformat() for day in listed] if str(column.type) == "date32[day]" else listed
+
+
+def written_key(key: Any) -> list[Any]:
+    """A key as plain data, dates as text."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return [part.isoformat() if hasattr(part, "isoformat") else part for part in parts]
+
+
+# ---- the usual alternatives ----
+
+
+def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]:
+    """How likely a key stays hidden that n units hold, by noise on its count and the lowest threshold that is safe.
+
+    One neighbour changes so many keys by one unit. Keys that it alone holds are shown with delta at most, all of them
+    together; Gaussian noise has half of delta, and the threshold the other half.
+    """
+    from scipy.special import ndtr, ndtri
+
+    if isinstance(level, ApproxGaussianDP) and 0 < level.mu < math.inf:
+        told, wide = -math.expm1(math.log1p(-float(level.delta)) / changes), math.sqrt(changes) / float(level.mu)
+        least = 1 - wide * float(ndtri(told))
+        return {"Gaussian threshold": lambda n: np.asarray(ndtr((least - n) / wide))}
+    if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf or not 0 < level.delta < 1:
+        return {}
+    scale, alone = changes / level.log_growth, -math.expm1(math.log1p(-float(level.delta)) / changes)
+    half = ApproxDP(level.epsilon, level.delta / 2) if level.ratio == 1 else level
+    spread = gaussian_spread(half) * math.sqrt(changes)
+    high, higher = 1 - scale * math.log(2 * alone), 1 - spread * float(ndtri(alone / 2))
+    found: dict[str, Callable[[Any], Floats]] = {"Laplace threshold": lambda n: _laplace_below((n - high) / scale)}
+    if math.isfinite(spread):
+        found["Gaussian threshold"] = lambda n: np.asarray(ndtr((higher - n) / spread))
+    return found
+
+
+def threshold_users(changes: int, level: Level) -> dict[str, float]:
+    """How many units a key needs to be shown on average, by the usual thresholds."""
+    return {name: _users_on_average(hidden) for name, hidden in thresholds(changes, level).items()}
+
+
+def _users_on_average(hidden: Any) -> float:
+    """The sum over n of the probability that a key of n units is hidden, until it is negligible."""
+    last = first_integer(lambda n: bool(hidden(n) < NEGLIGIBLE), 1)
+    return 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
+
+
+def _laplace_below(x: Floats) -> Floats:
+    """The probability that Laplace noise of scale 1 lies below -x."""
+    far = np.exp(-np.abs(x)) / 2
+    return np.asarray(np.where(x < 0, 1 - far, far))

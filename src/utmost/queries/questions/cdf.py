@@ -1,0 +1,132 @@
+"""The question: how many rows lie at or below each of several edges (a cumulative distribution).
+
+Released are the rows between one edge and the next, which no row is in twice, with noise of their own; a count is their
+sum. A hundred edges at epsilon = 1 err by 7 rows on average, where noise on the counts themselves errs by 35.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.backends.source import Source, Statement, as_column
+from utmost.errors import InvalidInput, shown
+from utmost.queries.accuracy import After
+from utmost.queries.arguments import listed, plain
+from utmost.queries.bins import Bins
+from utmost.queries.cells import EXACT, edge_cells, tally_statement
+from utmost.queries.options import COLUMN, EDGES, OF, WHERE
+from utmost.queries.questions.cell_counts import CellCounts
+from utmost.queries.questions.nested import MAY_FALL, NestedStrategy, increasing, nested_strategy, running_counts
+from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.space.integers import Lattice
+
+if TYPE_CHECKING:
+    from utmost.design.workload import Workload
+
+MOST_EDGES = 1000
+EDGES_NOTE = (
+    "people with rows on both sides of an edge are counted by one of them; counts([...], of='people') counts everybody "
+    "who has such a row"
+)
+INCREASING = (
+    "where noisy counts fall, neighbours take their mean, so that they increase; errors are stated without that"
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cdf(CellCounts):
+    """How many rows lie at or below each edge; rows without a value, and above the last edge, are in no count."""
+
+    name = "cdf"
+    summary = "how many rows lie at or below each of several edges"
+    options: ClassVar = (COLUMN, EDGES, WHERE, OF)
+    by_one_row: ClassVar = True
+
+    column: str
+    edges: Any
+    monotone: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss))
+        if not isinstance(self.monotone, bool):
+            raise InvalidInput(f"monotone is {shown(self.monotone)}; say False for the noisy counts themselves.")
+        self.settle(column=as_column(self.column), edges=_edges(self.edges), of=as_of(self.of, self.terms.unit))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the counts are called."""
+        return tuple(f"<= {edge}" for edge in self.edges)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def words(self) -> str:
+        first, last = self.edges[0], self.edges[-1]
+        at = f"each of {len(self.edges)} edges from {first} to {last}" if len(self.edges) > 1 else f"{first}"
+        return asking(f"How many {self.of} have {self.column} at or below {at}", self.where, self.kept)
+
+    @property
+    def one_row_note(self) -> str:
+        return EDGES_NOTE
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
+        asked |= {"where": self.where.text, "of": self.of, "monotone": self.monotone}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def cells(self) -> Lattice:
+        """The rows between one edge and the next: no row is in two of these cells."""
+        return self.counts_of(len(self.edges), self.terms.moves)
+
+    @property
+    def workload(self) -> Workload:
+        return running_counts(self.cells, self.loss)
+
+    @cached_property
+    def strategy(self) -> NestedStrategy:
+        return nested_strategy(self.solution, self.names, self.names, self.cells)
+
+    def value(self, released: Mapping[str, Any]) -> dict[Any, Any]:
+        counts = self.strategy.estimates(released)
+        return dict(zip(counts, increasing(list(counts.values())), strict=True)) if self.monotone else counts
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        """Around the noisy counts, which the law of the noise is about; wide enough to hold the one shown."""
+        after, counts = super().after(released), self.value(released)
+        ends = {
+            name: (min(low, counts[name]), max(high, counts[name])) for name, (low, high) in after.intervals.items()
+        }
+        return replace(after, intervals=ends)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.monotone:
+            return (INCREASING, *super().notes)
+        return tuple(note + MAY_FALL for note in super().notes)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        cells = edge_cells(source, self.column, self.edges)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
+
+
+def _edges(edges: Any) -> tuple[Any, ...]:
+    given = edges.edges if isinstance(edges, Bins) else listed(edges)
+    values = [plain(x) for x in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < EXACT for x in values)
+    if len(values) > MOST_EDGES:
+        raise InvalidInput(f"there are {len(values)} edges; give at most {MOST_EDGES}.")
+    if not numbers or not values or any(a >= b for a, b in pairwise(values)):
+        raise InvalidInput(
+            f"edges is {shown(edges)}; give 1 to {MOST_EDGES} public numbers below 2^53 in increasing order, such as "
+            "edges=[20, 40, 60]."
+        )
+    return tuple(values)

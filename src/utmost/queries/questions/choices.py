@@ -1,0 +1,173 @@
+"""The second kind of question: the answer is one of few, such as yes or no, or a candidate.
+
+A choice holds its parts: the *scores* that the engine counts, the *selection* by them, and the *grouping*, which says
+whether one selection is made of the whole table or one for each of many public keys. What is left for the question
+itself are its parameters, its sentence, and which parts these make.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.backends.source import Source, Statement
+from utmost.queries.accuracy import After, Before
+from utmost.queries.keys import Keys
+from utmost.queries.predicate import EVERY_ROW, Where
+from utmost.queries.questions.choices_by import Grouping, PublicKeys, grouping_of
+from utmost.queries.questions.question import Question
+from utmost.queries.questions.selection import Scope, Scores, Selection
+from utmost.space.integers import Unlisted
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from utmost.privacy import Level
+    from utmost.solution import Solution
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choice(Question):
+    """One of few answers, of the whole table or of each group.
+
+    Attributes
+    ----------
+    where : Where
+        Which rows take part.
+    by : Keys or None
+        The public keys; without them it is about the whole table.
+    """
+
+    needs_most: ClassVar = True
+    takes_tiers: ClassVar[bool] = False
+    """Whether it is asked, without keys, of tables whose rows have promises of their own."""
+
+    where: Where = EVERY_ROW
+    by: Keys | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.grouping
+
+    @property
+    @abstractmethod
+    def scores(self) -> Scores:
+        """What the engine counts."""
+
+    @property
+    @abstractmethod
+    def selection(self) -> Selection:
+        """How an answer is selected by one group's scores."""
+
+    @property
+    def tiered(self) -> bool:
+        return self.takes_tiers and self.by is None and bool(self.terms.unit.tiers)
+
+    @property
+    def table_scope(self) -> Scope:
+        """All rows that the question is about."""
+        return Scope(self.most_rows, self.rows_each, self.terms.neighbours, self.privacy)
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """Of which rows selections are made."""
+        return grouping_of(self.by, self.table_scope)
+
+    @property
+    def scope(self) -> Scope:
+        """What one selection is about."""
+        return self.grouping.scope(self.table_scope)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, **self.grouping.identity}
+
+    @property
+    def proved_level(self) -> Level:
+        return self.scope.privacy
+
+    @property
+    def composition(self) -> str:
+        return self.grouping.composition(self.table_scope)
+
+    @property
+    def proved_of(self) -> str:
+        return self.selection.proved_of or self.grouping.of_one
+
+    @property
+    def space(self) -> Unlisted:
+        return self.selection.space
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return self.selection.posed
+
+    def design(self) -> Solution:
+        return self.selection.design()
+
+    def sketch(self) -> Solution | None:
+        return self.selection.sketch() if self.by is None else None
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        return self.grouping.statement(self.scores, source, self.bounded_unit, self.rows_each, secret)
+
+    def point(self, found: Mapping[str, Any]) -> Any:
+        return self.grouping.point(self.scores, found)
+
+    def draw(self, point: Any) -> dict[str, Any]:
+        return self.released(self.grouping.draw(self.selection, self.solution, point))
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {self.selection.label: drawn}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        super().require_released(released)
+        _ = self.selected(released)
+
+    def selected(self, released: Mapping[str, Any]) -> list[Any]:
+        """What was selected, of every group; an error where it cannot have been."""
+        listed = self.grouping.selected(self.selection, released[self.selection.label])
+        for answer in listed:
+            self.selection.require(answer)
+        return listed
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        numbers = [self.selection.values(answer) for answer in self.selected(released)]
+        return self.grouping.named(self.selection.names, numbers)
+
+    def before(self) -> Before:
+        return self.selection.before(self.solution)
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        return self.grouping.after(self.selection, self.solution, self.selected(released), self.name, self.not_in_it)
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        return self.selection.compared(self.solution)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.selection.notes(self.solution)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.grouping.heads(self.selection)
+
+    def plain_value(self, value: Any) -> Any:
+        if not isinstance(self.grouping, PublicKeys):
+            return super().plain_value(value)
+        return self.grouping.written(self.selection.names, list(value.values()))
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        if not isinstance(self.grouping, PublicKeys):
+            return super().plain_intervals(intervals)
+        pairs = self.grouping.written(self.selection.names, list(intervals.values())) if intervals else []
+        return [[*key, *ends] for *key, ends in pairs]
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table | None:
+        """The keys, and for each the answer and what is known about it; None of a whole table."""
+        if not isinstance(self.grouping, PublicKeys):
+            return None
+        return self.grouping.table(self.selection, self.solution, self.selected(released))

@@ -1,0 +1,273 @@
+"""Groupings of choices: of a whole table, or of each of many public keys, such as a majority in every group.
+
+A row is in one group at most, and every group has the same mechanism with draws of its own. What one neighbour does is
+at most so many *steps*, each of which one row comes into a group or goes from it: as many as rows of it are kept, twice
+as many where these are replaced. The mechanism of a group keeps a level for one step, and all steps together keep the
+level that is spent, wherever they are made:
+
+* one step (rows that come or go): the level itself. Groups that nobody changes say the same, so all of them together
+  cost what one costs (parallel composition).
+* (epsilon, delta), k steps: epsilon/k and delta/(1 + e^(epsilon/k) + ... + e^((k-1) epsilon/k)) each. Of m steps in one
+  group the epsilons add up and the deltas grow like that sum (group privacy); over groups both add up, and k steps in
+  one group are the worst.
+* Gaussian mu, k steps: mu/k each. Of m steps in one group mu adds up, over groups its square does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from utmost.backends.source import Source, Statement
+from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
+from utmost.queries.accuracy import After
+from utmost.queries.keys import Keys, named, require_keys
+from utmost.queries.questions.question import require_releasable
+from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection
+from utmost.queries.units import Unit
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from utmost.solution import Solution
+
+IN_LEAST = ", of the group where that is least"
+BELOW = 1 - 1e-12
+"""What a rounded quotient is multiplied by, so that it lies below the exact one."""
+
+
+def level_of_step(level: Level, steps: int) -> Level:
+    """A level for one step, such that so many steps in any groups keep the level: see above.
+
+    Examples
+    --------
+    >>> level_of_step(PureDP(1), 4), level_of_step(GaussianDP(1), 2)
+    (PureDP(0.25), GaussianDP(0.5))
+    """
+    if steps == 1:
+        return level
+    if isinstance(level, GaussianDP):
+        return GaussianDP(level.mu if level.mu == math.inf else Fraction(level.mu) / steps)
+    if not isinstance(level, ApproxDP):
+        raise UnsupportedLevel(
+            f"{level} is not shared among {steps} steps: a unit has {steps} rows in groups, or one that is replaced; "
+            "give PureDP, ApproxDP or GaussianDP."
+        )
+    if level.exponent == math.inf:
+        return level
+    exact = level.ratio == 1
+    epsilon = Fraction(level.exponent) / steps if exact else Fraction(level.log_growth / steps * BELOW)
+    if level.delta == 0:
+        return PureDP(epsilon)
+    growth = float(epsilon)
+    most = sum(math.exp(growth * i) for i in range(steps)) if growth * steps < 700 else math.inf
+    return ApproxDP(epsilon, Fraction(float(level.delta) / most * BELOW))
+
+
+@dataclass(frozen=True)
+class WholeTable:
+    """The grouping of one selection, of all rows."""
+
+    def scope(self, whole: Scope) -> Scope:
+        """What one selection is about, of what the question is about as a whole."""
+        return whole
+
+    def composition(self, whole: Scope) -> str:
+        """Why the level of one selection keeps the whole one, where these differ."""
+        return ""
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The grouping as plain data, for the question's."""
+        return {}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The same as ledgers keep it."""
+        return {}
+
+    def placed(self, kept: str) -> tuple[str, str]:
+        """Which rows of a unit take part, in words, for the middle and for the end of a question's sentence."""
+        return kept, ""
+
+    @property
+    def of_one(self) -> str:
+        """What a certificate is about that is not about the whole answer."""
+        return ""
+
+    def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        """What the engine will be asked."""
+        return scores.statement(source, unit, rows_each, secret)
+
+    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
+        """The private point, from what the engine returned."""
+        return scores.point(found)
+
+    def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
+        """What is released, as plain data."""
+        return selection.select(solution, point)
+
+    def selected(self, selection: Selection, released: Any) -> list[Any]:
+        """What was selected in every group, of what was released, which may come from a report."""
+        return [released]
+
+    def named(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> Any:
+        """The numbers of every selection by what they are called in the answer."""
+        (row,) = rows
+        return dict(zip(names, row, strict=True)) if names else row[0]
+
+    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
+        """What all selections say about the truth.
+
+        Parameters
+        ----------
+        selection : Selection
+        solution : Solution
+            Its design.
+        selected : list
+            What was selected, in every group.
+        name : str
+            What a single number is called.
+        part : str
+            Which rows it is about, in words.
+        """
+        (answer,) = selected
+        confidence = selection.confidence(solution, answer)
+        return After(
+            dict(zip(selection.names or (name,), confidence.ends, strict=True)) if confidence.ends else {},
+            given=selection.basis("", part),
+            probability_right=confidence.right,
+            standard_error=confidence.error,
+            rows_within=confidence.rows_within,
+            likely=selection.likely(solution, answer),
+        )
+
+    def heads(self, selection: Selection) -> tuple[str, ...]:
+        """The heads of the columns that say what a number is about."""
+        return (selection.heading,)
+
+
+@dataclass(frozen=True, eq=False)
+class PublicKeys:
+    """The grouping of one selection for each of some public keys, with draws of their own: members as above.
+
+    Attributes
+    ----------
+    keys : Keys
+    """
+
+    keys: Keys
+
+    def scope(self, whole: Scope) -> Scope:
+        """One group, of which one step is a row that comes or goes, at the level of such a step."""
+        return Scope(whole.rows, 1, "add-remove", level_of_step(whole.privacy, whole.steps))
+
+    def composition(self, whole: Scope) -> str:
+        if whole.steps == 1:
+            return "one neighbour changes one group, so all groups together keep it"
+        return f"one neighbour makes at most {whole.steps} steps in all groups, which together keep {whole.privacy}"
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {"by": self.keys.public}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {"by": {"columns": list(self.keys.names), "keys": self.keys.fingerprint}}
+
+    def placed(self, kept: str) -> tuple[str, str]:
+        return "", f"{kept}, by {named(self.keys.names)}"
+
+    @property
+    def of_one(self) -> str:
+        return "each group"
+
+    def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        return scores.statement_by(source, unit, rows_each, secret, self.keys)
+
+    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
+        return scores.points(found, self.keys)
+
+    def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
+        return selection.select_many(solution, point)
+
+    def selected(self, selection: Selection, released: Any) -> list[Any]:
+        plain = isinstance(released, list) and all(type(answer) is selection.plain for answer in released)
+        if not plain or len(released) != self.keys.size:
+            raise InvalidInput(f"there are {self.keys.size} keys, and as many answers must be released.")
+        return list(released)
+
+    def named(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> dict[Any, Any]:
+        labels = self.keys.labels
+        if not names:
+            return {label: row[0] for label, row in zip(labels, rows, strict=True)}
+        keys = [label if isinstance(label, tuple) else (label,) for label in labels]
+        return {
+            (*key, name): number
+            for key, row in zip(keys, rows, strict=True)
+            for name, number in zip(names, row, strict=True)
+        }
+
+    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
+        confidences = confidences_of(selection, solution, selected)
+        chances = [confidence.right for confidence in confidences]
+        known = [chance for chance in chances if chance is not None]
+        ends = [confidence.ends for confidence in confidences]
+        return After(
+            self.named(selection.names, ends) if any(ends) else {},
+            given=selection.basis(IN_LEAST, part),
+            probability_right=min(known) if len(known) == len(chances) else None,
+            rows_within=confidences[0].rows_within,
+        )
+
+    def heads(self, selection: Selection) -> tuple[str, ...]:
+        return (*self.keys.names, selection.heading) if selection.names else self.keys.names
+
+    def written(self, names: Sequence[float], numbers: Sequence[Any]) -> list[list[Any]]:
+        """Numbers in the order of `named`, each after its key, as plain data."""
+        keys = [[*key, *name] for key in self.keys.written for name in ([[name] for name in names] or [[]])]
+        return [[*key, number] for key, number in zip(keys, numbers, strict=True)]
+
+    def table(self, selection: Selection, solution: Solution, selected: Sequence[Any]) -> pyarrow.Table:
+        """The keys, and for each its numbers, how likely they are right, and the ends of their intervals."""
+        import pyarrow
+
+        table, rows = self.keys.table, [selection.values(answer) for answer in selected]
+        confidences = confidences_of(selection, solution, selected)
+        for place, after in enumerate([f" {float(name):g}" for name in selection.names] or [""]):
+            table = table.append_column(f"value{after}", pyarrow.array(_plain([row[place] for row in rows])))
+            if selection.states_chance:
+                chances = [confidence.right for confidence in confidences]
+                table = table.append_column("right", pyarrow.array(chances, pyarrow.float64()))
+            for side, column in enumerate(("lower", "upper")) if confidences[0].ends else ():
+                ends = [confidence.ends[place][side] for confidence in confidences]
+                table = table.append_column(f"{column}{after}", pyarrow.array(_plain(ends)))
+        return table
+
+
+def confidences_of(selection: Selection, solution: Solution, selected: Sequence[Any]) -> list[Confidence]:
+    """What each of many answers says about the truth; of equal answers it is worked out once."""
+    different = {str(answer): answer for answer in selected}
+    known = {name: selection.confidence(solution, answer) for name, answer in different.items()}
+    return [known[str(answer)] for answer in selected]
+
+
+def _plain(column: list[Any]) -> list[Any]:
+    """Whole numbers and truth values as they are; where one is neither, all of them as floats."""
+    return column if all(isinstance(number, int) for number in column) else [float(number) for number in column]
+
+
+Grouping: TypeAlias = WholeTable | PublicKeys
+
+
+def grouping_of(by: Any, whole: Scope) -> Grouping:
+    """The grouping that `by=` asks for; an error unless it is none, or public keys that can be answered at a level."""
+    if by is None:
+        return WholeTable()
+    grouping = PublicKeys(require_keys(by))
+    require_releasable(grouping.scope(whole).privacy)
+    return grouping

@@ -1,0 +1,192 @@
+"""Tables of counts of the same rows that agree with each other, exactly: estimates made of one set of released tables.
+
+Tables that are asked for one by one disagree about the same total. Here some tables of sums are released with noise,
+and all wanted ones are made of these by least squares, as fractions.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
+from utmost.queries.accuracy import CONFIDENCE, Before
+from utmost.queries.keys import Keys
+from utmost.queries.questions.cell_counts import CellStrategy
+from utmost.space.integers import CentredTables, Moves, Tables
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ALL: Any = ...
+"""Stands in a key for a column over which is summed."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConsistentTables(CellStrategy):
+    """Released tables of sums of cells, and the wanted tables that are estimated from them.
+
+    Attributes
+    ----------
+    by : Keys
+        The public values of every column.
+    moves : "any" or "exchange"
+        What one row does to every table.
+    reach : int
+        How many rows one neighbour has.
+    most_rows : int, optional
+        How many rows take part at most; None where nobody said.
+    """
+
+    by: Keys
+    moves: Moves
+    reach: int
+    most_rows: int | None
+
+    @property
+    @abstractmethod
+    def space(self) -> Tables | CentredTables: ...
+
+    @property
+    @abstractmethod
+    def columns(self) -> Sequence[tuple[str, ...]]:
+        """The columns of every wanted table."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> Sequence[Sequence[tuple[Any, ...]]]:
+        """The keys of every wanted table: a value for each column, `...` where the column is summed over."""
+
+    @property
+    @abstractmethod
+    def row_units(self) -> Sequence[int | None]:
+        """What a row counts as in every released table; None in one whose numbers are differences."""
+
+    @abstractmethod
+    def tables(self, drawn: Sequence[Any]) -> Sequence[Any]:
+        """The wanted tables as exact fractions, estimated from the released ones."""
+
+    @abstractmethod
+    def whole_tables(self, tables: Sequence[Any]) -> Sequence[Any]:
+        """Whole numbers near to estimates, none below 0, that agree as well."""
+
+    @property
+    @abstractmethod
+    def half_widths(self) -> Sequence[Floats]:
+        """Within which ±h every number of each wanted table lies with 95 %."""
+
+    @property
+    @abstractmethod
+    def mean_sizes(self) -> Sequence[Floats]:
+        """How far off every number of each wanted table is on average."""
+
+    @property
+    @abstractmethod
+    def largest_variance(self) -> float:
+        """The variance of the wanted number with the largest error."""
+
+    @property
+    @abstractmethod
+    def worst_is(self) -> str:
+        """Which number that is, in words."""
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {label: np.asarray(table).tolist() for label, table in zip(self.labels, drawn, strict=True)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        if not released:
+            raise InvalidInput("nothing was released.")
+
+    def estimates(self, released: Mapping[str, Any]) -> dict[Any, Fraction]:
+        return self._by_key(self.tables(self._listed(released)))
+
+    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
+        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        return self._by_key(self.whole_tables(self.tables(self._listed(released))))
+
+    def _listed(self, released: Mapping[str, Any]) -> list[Any]:
+        """The released tables, which may come from a report, as arrays."""
+        drawn = []
+        for label, size in zip(self.labels, self.space.sizes, strict=True):
+            listed = released[label]
+            if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
+                raise InvalidInput(f"the table {label} has {size} cells, and as many whole numbers must be released.")
+            drawn.append(np.array(listed, dtype=object))
+        return drawn
+
+    def _by_key(self, tables: Sequence[Any]) -> dict[Any, Any]:
+        return {
+            key: number
+            for keys, table in zip(self.keys, tables, strict=True)
+            for key, number in zip(keys, np.asarray(table).ravel().tolist(), strict=True)
+        }
+
+    def intervals(self, released: Mapping[str, Any]) -> dict[Any, tuple[Any, Any]]:
+        """Around the estimates; the ends are cut off at 0."""
+        halves = self._by_key(self.half_widths)
+        return {
+            key: (max(0.0, float(number) - halves[key]), max(0.0, float(number) + halves[key]))
+            for key, number in self.estimates(released).items()
+        }
+
+    def near_end(self, released: Mapping[str, Any], intervals: Mapping[Any, tuple[Any, Any]]) -> bool:
+        """Whether a released number of rows is within its noise's 95 % of the most rows there can be."""
+        if self.most_rows is None:
+            return False
+        tables = zip(self.labels, self.row_units, self.solution.mechanism.laws, strict=True)
+        return any(
+            max(released[label]) + law.half_width(CONFIDENCE) >= self.most_rows * row
+            for label, row, law in tables
+            if row is not None
+        )
+
+    def average(self, loss: str) -> float:
+        return float(np.concatenate(list(self.mean_sizes)).mean())
+
+    def before(self, loss: str) -> Before:
+        """The expected absolute error, then the squared one that the noise is designed for."""
+        worst = max(float(sizes.max()) for sizes in self.mean_sizes)
+        squared = self.solution.value, self.largest_variance
+        return Before("absolute", self.average("absolute"), worst, holds=self.worst_is, squared=squared)
+
+    @property
+    def proved_of(self) -> str:
+        return "the variance of one number"
+
+    # ---- as data ----
+
+    def plain_value(self, value: Mapping[Any, Fraction]) -> list[dict[str, Any]]:
+        """Numbers by their keys as plain data, for JSON."""
+        return [
+            {"columns": list(columns), "numbers": [str(value[key]) for key in keys]}
+            for columns, keys in zip(self.columns, self.keys, strict=True)
+        ]
+
+    def plain_intervals(self) -> list[dict[str, Any]]:
+        """How wide intervals are, as plain data, for JSON."""
+        return [
+            {"columns": list(columns), "within": np.unique(halves).tolist()}
+            for columns, halves in zip(self.columns, self.half_widths, strict=True)
+        ]
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        import pyarrow
+
+        numbers, ends = self.estimates(released), self.intervals(released)
+        keys = list(numbers)
+        of = [" × ".join(names) or "all" for names, listed in zip(self.columns, self.keys, strict=True) for _ in listed]
+        columns: dict[str, Any] = {"columns": of}
+        for i, (name, values) in enumerate(self.by.columns):
+            kind = values.type if self.by.other is None else pyarrow.string()  # beside `other`, all are texts
+            texts = dict(zip(values.to_pylist(), values.cast(kind).to_pylist(), strict=True)) | {ALL: None}
+            columns[name] = pyarrow.array([texts.get(key[i], self.by.other) for key in keys], kind)
+        columns["value"] = [float(number) for number in numbers.values()]
+        columns["lower"], columns["upper"] = [ends[key][0] for key in keys], [ends[key][1] for key in keys]
+        return pyarrow.table(columns)

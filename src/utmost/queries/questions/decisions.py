@@ -1,0 +1,209 @@
+"""Yes or no: whether a sum over rows is at least a border.
+
+Each row adds an integer between two public ends (`Summand`): a vote adds 1 or -1, a row that is counted adds 1. The sum
+lies on a line; its sensitivity follows from these ends, the rows of a neighbour and the adjacency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from utmost.backends.source import Source, Statement
+from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
+from utmost.privacy import Level
+from utmost.queries.accuracy import Before
+from utmost.queries.contributions import Contribution, ones, statement, votes
+from utmost.queries.groups import grouped_statement
+from utmost.queries.keys import Keys
+from utmost.queries.predicate import Where
+from utmost.queries.questions.alternatives import tails
+from utmost.queries.questions.question import as_loss
+from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection, under_prior
+from utmost.queries.questions.tiered import TieredDecision, TieredSum, require_uniform
+from utmost.queries.units import Unit
+from utmost.space.line import Line, line_prior
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+LOSSES = ("zero-one",)
+NOTHING = 1e-6
+"""Where the chance of yes differs by no more between any two points, the answer is the same whatever the table says."""
+ALWAYS_THE_SAME = (
+    "under this prior the answer that is right most often is the same whatever the table says; give a prior, or a "
+    "larger epsilon"
+)
+
+
+@dataclass(frozen=True)
+class Summand:
+    """What a row adds to a sum.
+
+    Attributes
+    ----------
+    ends : pair of int
+        Between which integers it lies, 0 among them.
+    contribution : callable
+        The expression, of a table and a condition.
+    """
+
+    ends: tuple[int, int]
+    contribution: Callable[[Source, Any], Contribution]
+
+
+VOTES = Summand((-1, 1), votes)
+ONES = Summand((0, 1), ones)
+
+
+@dataclass(frozen=True)
+class RowSum(Scores):
+    """A sum over rows, by the name of "yes".
+
+    Attributes
+    ----------
+    summand : Summand
+        What a row adds.
+    where : Where
+        The condition that it is about.
+    space : Line
+        Where the sum lies.
+    """
+
+    summand: Summand
+    where: Where
+    space: Line
+
+    def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        return statement(source, unit, rows_each, self._contributions(source), secret)
+
+    def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
+        return grouped_statement(source, unit, rows_each, keys, self._contributions(source), secret)
+
+    def _contributions(self, source: Source) -> dict[str, Contribution]:
+        return {"yes": self.summand.contribution(source, self.where.given)}
+
+    def point(self, found: Mapping[str, int]) -> int:
+        return self.space.clamp(found["yes"])
+
+    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
+        return np.clip(found["yes"], *self.space.ends)
+
+
+def row_sum(summand: Summand, where: Where, scope: Scope, unit: Unit) -> RowSum | TieredSum:
+    """A sum over the rows of a scope, in one integer for every tier where the unit has tiers."""
+    if unit.tiers:
+        return TieredSum(summand.ends, summand.contribution, where, scope, unit)
+    return RowSum(summand, where, scope.line(summand.ends))
+
+
+@dataclass(frozen=True, eq=False)
+class Decision(Selection):
+    """Whether an integer on a line is at least a border.
+
+    Attributes
+    ----------
+    space : Line
+        Where the integer lies, and its sensitivity.
+    border : int
+        The least integer of which the answer is yes.
+    privacy : Level
+        What the answer keeps for one neighbour on the line.
+    prior : array or None
+        A probability for each integer, in increasing order; None is uniform.
+    """
+
+    label: ClassVar = "yes"
+    plain: ClassVar = bool
+
+    space: Line
+    border: int
+    privacy: Level
+    prior: Floats | None
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {"loss": "zero-one", "prior": self.prior, "border": self.border}
+
+    def design(self) -> Solution:
+        from utmost.theory.scalar.design.yes_or_no import best_yes_or_no
+
+        return best_yes_or_no(self.space, self.border, self.privacy, self.prior)
+
+    def sketch(self) -> Solution | None:
+        from utmost.theory.scalar.design.yes_or_no import sketch_yes_or_no
+
+        return sketch_yes_or_no(self.space, self.border, self.privacy) if self.prior is None else None
+
+    def select_many(self, solution: Solution, points: Any) -> list[bool]:
+        return [bool(answer) for answer in solution.mechanism.sample_many(points)]
+
+    def require(self, selected: Any) -> None:
+        require_yes_or_no(selected)
+
+    def values(self, selected: Any) -> tuple[bool]:
+        return (bool(selected),)
+
+    def before(self, solution: Solution) -> Before:
+        return Before("zero-one", solution.value, float(solution.mechanism.wrong.max()))
+
+    def confidence(self, solution: Solution, selected: bool) -> Confidence:
+        blocks = solution.mechanism
+        chances = blocks.masses(self.space, self.prior) * (blocks.yes if selected else 1 - blocks.yes)
+        right = chances[blocks.no :] if selected else chances[: blocks.no]
+        return Confidence(right=float(right.sum() / chances.sum()) if chances.sum() > 0 else 0.5)
+
+    def basis(self, of_groups: str, part: str) -> str:
+        return under_prior(self.prior, of_groups, part)
+
+    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+        others = choice_alternatives(self.space, self.border, self.privacy, self.prior)
+        return {"Utmost": {"zero-one": solution.value}, **others}
+
+    def notes(self, solution: Solution) -> tuple[str, ...]:
+        yes = solution.mechanism.yes
+        return (ALWAYS_THE_SAME,) if yes.max() - yes.min() <= NOTHING else ()
+
+
+def decision(scores: RowSum | TieredSum, border: int, privacy: Level, prior: Floats | None) -> Selection:
+    """The selection by a sum: whether it, or that of all tiers, is at least a border."""
+    if isinstance(scores, TieredSum):
+        return TieredDecision(scores.space, border, privacy, scores.unit)
+    return Decision(scores.space, border, privacy, prior)
+
+
+def judged_by(scores: RowSum | TieredSum, loss: Any, prior: Any, privacy: Level) -> dict[str, Any]:
+    """The loss and the prior of a decision, checked."""
+    loss = as_loss(loss, LOSSES)
+    if isinstance(scores, TieredSum):
+        require_uniform(scores.space, prior, privacy)
+        return {"loss": loss, "prior": None}
+    return {"loss": loss, "prior": line_prior(scores.space, prior)}
+
+
+def require_yes_or_no(selected: Any) -> None:
+    """Refuse what is neither yes nor no."""
+    if not isinstance(selected, bool):
+        raise InvalidInput("what is released is yes or no: true or false.")
+
+
+def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats | None) -> dict[str, dict[str, float]]:
+    """The expected zero-one losses of adding noise and comparing with the border, by name.
+
+    Noise errs at a point j steps behind the border with probability T(j + 1), T(t) = Pr[noise >= t].
+    """
+    yes, no = line.last - first_yes + 1, first_yes - line.first
+    losses = {}
+    for name, (tail, wide) in tails(line.reach, line.reach, level).items():
+        errors = tail(np.arange(1.0, min(max(yes, no), wide) + 1))
+        if prior is None:
+            value = (errors[:yes].sum() + errors[:no].sum()) / line.points
+        else:
+            behind = np.concatenate([np.arange(no)[::-1], np.arange(yes)])
+            value = prior @ np.where(behind < len(errors), errors[np.minimum(behind, len(errors) - 1)], 0.0)
+        losses[name] = {"zero-one": float(value)}
+    return losses

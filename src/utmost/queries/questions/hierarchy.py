@@ -1,0 +1,292 @@
+"""The question: how many rows each node of a public hierarchy has: countries, their regions, the towns of these.
+
+Every level is a table of the same rows. Some of them are released with noise, and the counts of all nodes are made of
+these by least squares: the towns of a region add up to the region, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from utmost.backends.source import Source, Statement
+from utmost.errors import InvalidInput, shown
+from utmost.exact.arrays import Floats
+from utmost.privacy import Level
+from utmost.queries.accuracy import CONFIDENCE
+from utmost.queries.contributions import ones
+from utmost.queries.groups import grouped_statement
+from utmost.queries.keys import Keys, named, require_keys
+from utmost.queries.options import Option
+from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts
+from utmost.queries.questions.consistent_tables import ALL, ConsistentTables
+from utmost.queries.questions.question import asking
+from utmost.queries.units import MOST_ROWS
+from utmost.space.integers import Tables
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from utmost.design.workload import Workload
+    from utmost.theory.workload.hierarchy_algebra import Hierarchy, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class KeyTree:
+    """Public keys as the leaves of a tree, whose nodes are the values of the first 0, 1, ... levels.
+
+    Attributes
+    ----------
+    keys : Keys
+        The leaves.
+    levels : tuple of str
+        The columns of the keys, the coarsest first.
+    """
+
+    keys: Keys
+    levels: tuple[str, ...]
+
+    @cached_property
+    def leaves(self) -> list[tuple[Any, ...]]:
+        """The way to every leaf, and its place among the keys, families together."""
+        columns = {
+            name: column.to_pylist() for name, column in zip(self.keys.names, self.keys.table.columns, strict=True)
+        }
+        rows = list(zip(*(columns[name] for name in self.levels), range(self.keys.size), strict=True))
+        first: dict[tuple[Any, ...], int] = {}
+        for row in rows:
+            for depth in range(1, len(row)):
+                first.setdefault(row[:depth], len(first))
+        return sorted(rows, key=lambda row: [first[row[:depth]] for depth in range(1, len(row))])
+
+    @cached_property
+    def nodes(self) -> list[list[tuple[Any, ...]]]:
+        """The nodes of every level, the root first, by the values on their way; families together."""
+        return [list(dict.fromkeys(leaf[:depth] for leaf in self.leaves)) for depth in range(len(self.levels) + 1)]
+
+    @cached_property
+    def children(self) -> Tree:
+        """How many children every node has."""
+        levels = []
+        for depth, (above, below) in enumerate(pairwise(self.nodes)):
+            many = dict.fromkeys(above, 0)
+            for node in below:
+                many[node[:depth]] += 1
+            levels.append(tuple(many.values()))
+        return tuple(levels)
+
+    def sums(self, counts: Any) -> list[Any]:
+        """The counts of the nodes of every level, the root first, from those of the keys."""
+        levels = [np.asarray(counts)[[leaf[-1] for leaf in self.leaves]]]
+        for children in reversed(self.children):
+            levels.insert(0, np.add.reduceat(levels[0], np.cumsum((0, *children))[:-1]))
+        return levels
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TreeLevels(ConsistentTables):
+    """Released levels of a tree, and the counts of all its nodes that are estimated from them.
+
+    Attributes
+    ----------
+    tree : KeyTree
+        The public keys as leaves of a tree.
+    """
+
+    tree: KeyTree
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy:
+        """How counts are made of released levels; from a report, the solution may be anything."""
+        from utmost.theory.workload.problem import hierarchy_of
+
+        hierarchy = hierarchy_of(self.solution.problem.data, self.solution.mechanism)
+        if hierarchy.tree != self.tree.children:
+            raise InvalidInput("the solution is for another hierarchy.")
+        return hierarchy
+
+    @property
+    def space(self) -> Tables:
+        grain, most = self.hierarchy.grain, self.most_rows
+        sizes = tuple(len(self.tree.nodes[level]) for level in self.hierarchy.strategy)
+        return Tables(sizes, self.moves, self.reach * grain, None if most is None else most * grain)
+
+    @property
+    def labels(self) -> list[str]:
+        return [self.tree.levels[level - 1] if level else "total" for level in self.hierarchy.strategy]
+
+    @property
+    def row_units(self) -> list[int | None]:
+        return [self.hierarchy.grain] * len(self.hierarchy.strategy)
+
+    def point(self, cells: Mapping[str, Any]) -> list[Any]:
+        """The levels to be released, each summed up from the leaves, cut to the most rows there can be."""
+        counts, grain = self.tree.sums(cells["count"]), self.hierarchy.grain
+        most = MOST_ROWS if self.most_rows is None else self.most_rows
+        kind = object if most * grain > 2**60 else np.int64
+        return [np.clip(counts[level], 0, self.most_rows).astype(kind) * grain for level in self.hierarchy.strategy]
+
+    @property
+    def columns(self) -> list[tuple[str, ...]]:
+        levels = self.tree.levels
+        return [levels[:depth] for depth in range(len(levels) + 1)]
+
+    @cached_property
+    def keys(self) -> list[list[tuple[Any, ...]]]:
+        places = [self.tree.levels.index(name) for name in self.by.names]
+        return [
+            [tuple(node[i] if i < depth else ALL for i in places) for node in nodes]
+            for depth, nodes in enumerate(self.tree.nodes)
+        ]
+
+    def tables(self, drawn: Sequence[Any]) -> list[Any]:
+        return list(self.hierarchy.estimate(drawn))
+
+    def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
+        from utmost.theory.workload.design.consistent_tables import shared
+
+        whole = [np.array([max(0, round(float(tables[0][0])))])]
+        for children, table in zip(self.tree.children, tables[1:], strict=True):
+            below = np.asarray(table, dtype=float)
+            ends = np.cumsum((0, *children)).tolist()
+            parts = [shared(int(total), below[a:b]) for total, (a, b) in zip(whole[-1], pairwise(ends), strict=True)]
+            whole.append(np.concatenate(parts))
+        return whole
+
+    @cached_property
+    def half_widths(self) -> list[Floats]:
+        return list(self.hierarchy.half_widths(CONFIDENCE))
+
+    @cached_property
+    def mean_sizes(self) -> list[Floats]:
+        return list(self.hierarchy.mean_sizes())
+
+    @property
+    def largest_variance(self) -> float:
+        return max(float(level.max()) for level in self.hierarchy.variances)
+
+    @property
+    def worst_is(self) -> str:
+        return "the worst is the node of the largest error"
+
+    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+        from utmost.theory.workload.design.marginals import even_noise
+
+        even = even_noise(tuple(len(nodes) for nodes in self.tree.nodes), self.moves, self.reach, level)
+        ours = {"absolute": self.average("absolute"), "squared": self.solution.value}
+        return {"Utmost": ours, "each level at an equal share": even}
+
+    @property
+    def note(self) -> str:
+        return (
+            f"released with noise are the levels {'; '.join(self.labels)}, and all counts are made of these, so they "
+            "add up; rows in no listed leaf take no part"
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HierarchyOf(CellCounts):
+    """How many rows each node of a hierarchy has, from the total to the finest level.
+
+    Attributes
+    ----------
+    by : Keys
+        The leaves.
+    levels : tuple of str
+        The columns, the coarsest first.
+    """
+
+    name = "hierarchy"
+    summary = "how many rows each node of a public hierarchy has, in agreement"
+    options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
+
+    loss: str = "squared"
+    by: Keys
+    levels: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        keys, levels = require_keys(self.by), self.levels
+        fits = isinstance(levels, Sequence) and not isinstance(levels, str) and all(isinstance(x, str) for x in levels)
+        if not fits or sorted(levels) != sorted(keys.names):
+            raise InvalidInput(
+                f"levels is {shown(levels)}; list the columns of the keys, {named(keys.names)}, the coarsest first."
+            )
+        if keys.other is not None:
+            raise InvalidInput("a hierarchy lists its nodes; leave other out, or make it a node of its own.")
+        self.settle(loss="squared", levels=tuple(levels))
+
+    @cached_property
+    def tree(self) -> KeyTree:
+        """The keys as leaves of a tree."""
+        return KeyTree(self.by, self.levels)
+
+    @property
+    def words(self) -> str:
+        return asking(
+            f"How many rows are there in all, and {', '.join(f'by {x}' for x in self.levels)}", self.where, self.kept
+        )
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked = {"levels": list(self.levels), "by": self.by.public, "where": self.where.text}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "workload": self.workload.of}
+
+    @cached_property
+    def workload(self) -> Workload:
+        from utmost.design.workload import Workload
+        from utmost.theory.workload.hierarchy_algebra import write_tree
+
+        tree = write_tree(self.tree.children)
+        return Workload("hierarchy", tree, self.terms.moves, self.rows_moved, self.most_rows)
+
+    @cached_property
+    def strategy(self) -> TreeLevels:
+        return TreeLevels(
+            solution=self.solution,
+            by=self.by,
+            moves=self.terms.moves,
+            reach=self.rows_moved,
+            most_rows=self.most_rows,
+            tree=self.tree,
+        )
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = {"count": ones(source, self.where.given)}
+        return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes, OUTSIDE)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.names
+
+    def plain_value(self, value: Mapping[Any, Fraction]) -> Any:
+        return self.strategy.plain_value(value)
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        return self.strategy.plain_intervals()
+
+    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
+        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        return self.strategy.rounded(released)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        return self.strategy.table(released)

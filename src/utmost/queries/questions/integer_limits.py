@@ -1,0 +1,27 @@
+"""Where released integers may lie: clamped to it beforehand, and whether a released number comes near an end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.queries.groups import LARGEST
+from utmost.space.integers import Lattice
+
+
+def reaches_an_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) -> bool:
+    """Whether one of several released lists of integers comes within its noise of an end that it is clamped to."""
+    if space.lower is None or space.upper is None:
+        return False
+    largest, least = max(max(each, default=0) for each in numbers), min(min(each, default=0) for each in numbers)
+    return bool(largest + half >= space.upper or (space.lower < 0 and least - half <= space.lower))
+
+
+def clip_to(integers: NDArray[Any], space: Lattice) -> NDArray[Any]:
+    """Integers clamped to where they lie, and to what 64 bits hold with noise."""
+    if space.lower is None or space.upper is None:
+        return np.asarray(np.clip(integers, -LARGEST, LARGEST))
+    return np.asarray(np.clip(integers, max(space.lower, -LARGEST), min(space.upper, LARGEST)))

@@ -1,0 +1,297 @@
+"""The question: how many rows each combination of some columns has, for many sets of columns at once.
+
+Tables of one publication that are asked one by one disagree about the same total. Here all wanted tables are made of
+one set of released tables by least squares, so a number that several of them imply is the same in all: as fractions,
+exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from utmost.backends.source import Source, Statement
+from utmost.errors import InvalidInput, shown
+from utmost.exact.arrays import Floats
+from utmost.privacy import Level
+from utmost.queries.accuracy import CONFIDENCE
+from utmost.queries.groups import marginal_statement
+from utmost.queries.keys import MOST_CELLS, Keys, named
+from utmost.queries.options import Option
+from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts
+from utmost.queries.questions.consistent_tables import ALL, ConsistentTables
+from utmost.queries.questions.question import asking
+from utmost.queries.units import MOST_ROWS
+from utmost.space.integers import CentredTables, Tables
+from utmost.theory.workload.marginal_algebra import centred
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from utmost.design.workload import Workload
+    from utmost.theory.workload.problem import Margins
+
+MOST_NAMED = 12
+"""How many released tables a plan names."""
+CENTRED = " (centred: n times each of the n numbers along a column, less their sum)"
+EXAMPLE = "um.keys(town=['Ash', 'Briar'], agrees=[True, False])"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarginalTables(ConsistentTables):
+    """Released marginal tables, some of them centred, and the wanted ones that are estimated from them.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        How many values each column has.
+    wanted : tuple of tuples of int
+        The wanted tables, each by the places of its columns.
+    counted : tuple of tuples of int
+        The tables that the engine counts: the others are sums of these.
+    """
+
+    shape: tuple[int, ...]
+    wanted: tuple[tuple[int, ...], ...]
+    counted: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def margins(self) -> Margins:
+        """How wanted tables are made of released ones; from a report, the solution may be anything."""
+        from utmost.theory.workload.problem import margins_of
+
+        return margins_of(self.solution.problem.data, self.solution.mechanism)
+
+    @property
+    def space(self) -> Tables | CentredTables:
+        return self.margins.space(self.moves, self.reach, self.most_rows)
+
+    @property
+    def labels(self) -> list[str]:
+        labels = []
+        for table in self.margins.strategy:
+            name = " × ".join(self.by.names[i] for i in table.columns) or "total"
+            along = ", ".join(self.by.names[i] for i in table.centred)
+            labels.append(f"{name}, centred along {along}" if along else name)
+        return labels
+
+    @property
+    def row_units(self) -> list[int | None]:
+        return [None if table.centred else self.margins.times[table] for table in self.margins.strategy]
+
+    def point(self, cells: Mapping[str, Any]) -> list[Any]:
+        """The tables to be released, each summed down from one that was counted, cut to the most rows there can be."""
+        counted, start = {}, 0
+        for columns in self.counted:
+            shape = [self.shape[i] for i in columns]
+            size = int(np.prod(shape))
+            counted[columns] = cells["count"][start : start + size].reshape(shape)
+            start += size
+        margins, tables = self.margins, []
+        for table in margins.strategy:
+            above = next(columns for columns in self.counted if set(table.columns) <= set(columns))
+            gone = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
+            counts = np.asarray(np.clip(counted[above].sum(axis=gone), 0, self.most_rows))  # a total is an array, too
+            most = MOST_ROWS if self.most_rows is None else self.most_rows
+            large = most * margins.units[table] > 2**60
+            axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
+            whole = centred(counts.astype(object if large else np.int64), axes)
+            tables.append(whole.ravel() * margins.times[table])
+        return tables
+
+    @property
+    def columns(self) -> list[tuple[str, ...]]:
+        return [tuple(self.by.names[i] for i in table) for table in self.wanted]
+
+    @cached_property
+    def keys(self) -> list[list[tuple[Any, ...]]]:
+        other = [] if self.by.other is None else [self.by.other]
+        values = [column.to_pylist() + other for _, column in self.by.columns]
+        return [
+            list(product(*(values[i] if i in table else [ALL] for i in range(len(values))))) for table in self.wanted
+        ]
+
+    def tables(self, drawn: Sequence[Any]) -> list[Any]:
+        estimates = self.margins.estimate(drawn)
+        return [estimates[table] for table in self.wanted]
+
+    def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
+        from utmost.theory.workload.design.consistent_tables import whole_tables
+
+        whole = whole_tables(self.shape, dict(zip(self.wanted, tables, strict=True)))
+        return [whole[table] for table in self.wanted]
+
+    @cached_property
+    def half_widths(self) -> list[Floats]:
+        widths = [self.margins.half_width(table, CONFIDENCE) for table in self.wanted]
+        return [np.full(len(keys), width) for keys, width in zip(self.keys, widths, strict=True)]
+
+    @cached_property
+    def mean_sizes(self) -> list[Floats]:
+        sizes = [self.margins.mean_size(table) for table in self.wanted]
+        return [np.full(len(keys), size) for keys, size in zip(self.keys, sizes, strict=True)]
+
+    @property
+    def largest_variance(self) -> float:
+        return max(self.margins.variance(table) for table in self.wanted)
+
+    @property
+    def worst_is(self) -> str:
+        return "the worst is the table of the largest error"
+
+    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+        from utmost.design.workload import even_split
+
+        even = even_split(self.shape, self.wanted, self.moves, self.reach, level)
+        ours = {"absolute": self.average("absolute"), "squared": self.solution.value}
+        return {"Utmost": ours, "each table at an equal share": even}
+
+    @property
+    def note(self) -> str:
+        labels, unlisted = self.labels, "; rows without a listed value in every column take no part"
+        more = f"; and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+        means = CENTRED if any(table.centred for table in self.margins.strategy) else ""
+        return (
+            f"released with noise are {'; '.join(labels[:MOST_NAMED])}{more}, and all tables are made of these, so "
+            f"they agree{means}{unlisted if self.by.other is None else ''}"
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Marginals(CellCounts):
+    """How many rows each combination of values has, in the tables of several sets of columns; they agree exactly.
+
+    Attributes
+    ----------
+    by : Keys
+        The public values of every column.
+    tables : tuple of tuples of str
+        The wanted sets of columns, each by their names.
+    """
+
+    name = "marginals"
+    summary = "how many rows each combination has, in many tables that agree with each other"
+    options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
+
+    loss: str = "squared"
+    by: Keys
+    tables: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.by, Keys) or not self.by.product:
+            raise InvalidInput(f"the keys are {shown(self.by)}; list the public values of every column: {EXAMPLE}.")
+        self.settle(loss="squared", tables=_as_tables(self.tables, self.by.names))
+        cells = sum(np.prod([self.shape[i] for i in table], dtype=float) for table in self.wanted)
+        if cells > MOST_CELLS:
+            raise InvalidInput(
+                f"the tables have {cells:,.0f} cells; at most {MOST_CELLS:,} are answered at once. Ask for fewer "
+                "tables, or list fewer values."
+            )
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each column has."""
+        return tuple(len(values) + (self.by.other is not None) for _, values in self.by.columns)
+
+    @cached_property
+    def wanted(self) -> tuple[tuple[int, ...], ...]:
+        """The wanted tables, by the places of their columns."""
+        return tuple(tuple(self.by.names.index(name) for name in table) for table in self.tables)
+
+    @cached_property
+    def counted(self) -> tuple[tuple[int, ...], ...]:
+        """The tables that the engine counts: the wanted ones that lie within no other; the rest are sums of these."""
+        return tuple(table for table in self.wanted if not any(set(table) < set(other) for other in self.wanted))
+
+    @property
+    def words(self) -> str:
+        listed = "; ".join(" by ".join(table) or "in all" for table in self.tables[:10])
+        more = f" and {len(self.tables) - 10} more tables" if len(self.tables) > 10 else ""
+        return asking(f"How many rows are there: {listed}{more}", self.where, self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        tables = [list(table) for table in self.tables]
+        asked = {"tables": tables, "by": self.by.public, "where": self.where.text}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "workload": self.workload.of}
+
+    @cached_property
+    def workload(self) -> Workload:
+        from utmost.design.workload import Workload
+        from utmost.theory.workload.marginal_algebra import write_workload
+
+        tables = write_workload(self.shape, self.wanted)
+        return Workload("marginals", tables, self.terms.moves, self.rows_moved, self.most_rows)
+
+    @cached_property
+    def strategy(self) -> MarginalTables:
+        return MarginalTables(
+            solution=self.solution,
+            by=self.by,
+            moves=self.terms.moves,
+            reach=self.rows_moved,
+            most_rows=self.most_rows,
+            shape=self.shape,
+            wanted=self.wanted,
+            counted=self.counted,
+        )
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        arguments = (self.by, self.counted, self.where.given)
+        return marginal_statement(source, self.bounded_unit, self.rows_each, *arguments, secret)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes, OUTSIDE)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.names
+
+    def plain_value(self, value: Mapping[Any, Fraction]) -> Any:
+        return self.strategy.plain_value(value)
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        return self.strategy.plain_intervals()
+
+    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
+        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        return self.strategy.rounded(released)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        return self.strategy.table(released)
+
+
+def _as_tables(of: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Wanted sets of columns, each in the order of the keys."""
+    if isinstance(of, int | np.integer) and not isinstance(of, bool):
+        if not 0 <= of <= len(names):
+            raise InvalidInput(f"of is {shown(of)}; tables have 0 to {len(names)} columns, as many as the keys.")
+        return tuple(combinations(names, int(of)))
+    if not isinstance(of, Sequence) or isinstance(of, str) or not len(of):
+        raise InvalidInput(f"of is {shown(of)}; say how many columns a table has, or list them: [('town', 'age'), ()].")
+    found = []
+    for each in of:
+        listed = isinstance(each, Sequence) and not isinstance(each, str) and len(set(map(str, each))) == len(each)
+        if not listed or not all(isinstance(name, str) and name in names for name in each):
+            raise InvalidInput(f"{shown(each)} is no set of the keys' columns; these are {named(names)}, each once.")
+        found.append(tuple(name for name in names if name in each))
+    if len(set(found)) < len(found):
+        raise InvalidInput(f"{shown(next(e for i, e in enumerate(found) if e in found[:i]))} is listed twice.")
+    return tuple(found)

@@ -1,0 +1,144 @@
+"""One of several candidates, named by how many rows each has: a winner, or a quantile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from utmost.backends.source import Source, Statement
+from utmost.errors import InvalidInput
+from utmost.privacy import Level
+from utmost.queries.accuracy import CONFIDENCE, Before
+from utmost.queries.cells import Cells, tally_groups, tally_statement
+from utmost.queries.contributions import ones
+from utmost.queries.groups import grouped_statement
+from utmost.queries.keys import Keys
+from utmost.queries.predicate import Where
+from utmost.queries.questions.selection import Confidence, Scores, Selection, under_prior
+from utmost.queries.units import Unit
+from utmost.space.integers import Tallies
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+    from utmost.theory.selection.design.candidates import ChoiceFacts
+
+
+@dataclass(frozen=True)
+class Tally(Scores):
+    """How many rows each of several cells holds, such as those nearest to each candidate.
+
+    Attributes
+    ----------
+    cells : callable
+        The cells of a table.
+    space : Tallies
+        Where the numbers of rows lie.
+    where : Where
+        Which rows are counted.
+    """
+
+    cells: Callable[[Source], Cells]
+    space: Tallies
+    where: Where
+
+    def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        return tally_statement(source, unit, rows_each, self.cells(source), self.where.given, secret)
+
+    def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
+        counted = {"rows": ones(source, self.where.given)}
+        return grouped_statement(source, unit, rows_each, keys, counted, secret, within=self.cells(source))
+
+    def point(self, found: Mapping[str, int]) -> Any:
+        """The tally with every cell at most all rows, which moves neighbours no farther apart."""
+        return [min(max(found[f"c{i}"], 0), self.space.rows) for i in range(self.space.cells)]
+
+    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
+        return np.clip(found["rows"], 0, self.space.rows).reshape(keys.size, self.space.cells)
+
+
+@dataclass(frozen=True)
+class LongTally(Tally):
+    """The same for up to a million cells: those that hold no row are not listed by the engine."""
+
+    def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        return tally_groups(source, unit, rows_each, self.cells(source), self.where.given, secret)
+
+    def point(self, found: Mapping[str, Any]) -> Any:
+        return np.clip(found["rows"], 0, self.space.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCandidate(Selection):
+    """Which of several candidates is right.
+
+    Attributes
+    ----------
+    space : Tallies
+        Where the numbers of rows lie, and what one neighbour does to them.
+    labels : sequence
+        What the candidates are called, in order.
+    privacy : Level
+        What the answer keeps for one neighbour.
+    loss : str
+        What the mechanism is best for.
+    prior : dict or None
+        The probability of each tally; None is uniform.
+    """
+
+    label: ClassVar = "place"
+    plain: ClassVar = int
+
+    space: Tallies
+    labels: Sequence[Any]
+    privacy: Level
+    loss: str
+    prior: Mapping[Any, float] | None
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {"loss": self.loss, "prior": self.prior}
+
+    def require(self, selected: Any) -> None:
+        if type(selected) is not int or not 0 <= selected < len(self.labels):
+            raise InvalidInput("what is released is the place of a candidate.")
+
+    def values(self, selected: int) -> tuple[Any]:
+        return (self.labels[selected],)
+
+    def facts(self, solution: Solution) -> ChoiceFacts:
+        """What is known of the choice, before and after it is made."""
+        from utmost.design.rainbow import choice_facts
+
+        return choice_facts(solution)
+
+    def before(self, solution: Solution) -> Before:
+        from utmost.theory.selection.tally_averages import TRIED
+
+        facts = self.facts(solution)
+        average = facts.expected[self.loss]
+        holds = f"average: {facts.basis}; worst: {facts.worst_among}"
+        tried = facts.worst_among if facts.worst_among == TRIED else ""
+        return Before(self.loss, average.value, facts.worst, average.error, tried, holds)
+
+    def confidence(self, solution: Solution, selected: int) -> Confidence:
+        facts = self.facts(solution)
+        chance, rows = facts.right(selected), facts.within(CONFIDENCE)
+        if chance is None:
+            return Confidence(rows_within=rows)
+        return Confidence(right=chance.value, error=chance.error, rows_within=rows)
+
+    def basis(self, of_groups: str, part: str) -> str:
+        return under_prior(self.prior, of_groups, part)
+
+    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+        facts = self.facts(solution)
+        ours = {loss: estimate.value for loss, estimate in facts.expected.items()}
+        others = {
+            name: {loss: estimate.value for loss, estimate in losses.items()}
+            for name, losses in facts.compared.items()
+            if name != solution.certificate.method
+        }
+        return {"Utmost": ours, **others}

@@ -1,0 +1,165 @@
+"""The question: where does a quantile of a column lie, such as its median.
+
+Every value is first rounded to the nearest candidate, so the quantile is a candidate: the lowest c with at least q of
+the n rows at or below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from utmost.backends.source import Source, as_column
+from utmost.errors import InvalidInput
+from utmost.queries.accuracy import CONFIDENCE
+from utmost.queries.arguments import Of, tally_prior, tally_prior_text
+from utmost.queries.candidates import as_candidates as listed_candidates
+from utmost.queries.cells import Cells, range_cells
+from utmost.queries.keys import MOST_CELLS
+from utmost.queries.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHARE, UPPER, WHERE
+from utmost.queries.questions.choices import Choice
+from utmost.queries.questions.named_candidates import NamedCandidate, Tally
+from utmost.queries.questions.quantiles import Quantiles, as_candidates, as_share
+from utmost.queries.questions.question import Question, as_loss, as_of, asking
+from utmost.queries.questions.ranked import Ranked
+from utmost.queries.questions.selection import Confidence
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+LOSSES = ("absolute", "zero-one", "rank")
+NOTHING_RULED_OUT = (
+    "at this level the name of one candidate rules out no other with 95 % at every table, so the interval is all of "
+    "them: go by how many rows the named one may be off, or give lower and upper in place of candidates"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedQuantile(NamedCandidate):
+    """The candidate that is a quantile of values, each rounded to the nearest candidate.
+
+    Attributes
+    ----------
+    q : Fraction
+        The share of the quantile.
+    """
+
+    q: Fraction
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "q": str(self.q), "candidates": list(self.labels)}
+
+    def design(self) -> Solution:
+        from utmost.design.rainbow import best_quantile
+
+        return best_quantile(self.space, self.q, self.labels, self.privacy, cast(Any, self.loss), self.prior)
+
+    def confidence(self, solution: Solution, selected: int) -> Confidence:
+        ends = self._between(self.facts(solution).sure(selected, CONFIDENCE))
+        return replace(super().confidence(solution, selected), ends=(ends,))
+
+    def likely(self, solution: Solution, selected: int) -> tuple[Any, Any]:
+        return self._between(self.facts(solution).interval(selected))
+
+    def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
+        return listed_candidates(self.labels).between(*places, whole=False)
+
+    def notes(self, solution: Solution) -> tuple[str, ...]:
+        facts, last = self.facts(solution), len(self.labels) - 1
+        nothing = all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
+        return (NOTHING_RULED_OUT,) if nothing else ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quantile(Choice):
+    """Which candidate is the q-quantile of a column, its values rounded to the nearest candidate.
+
+    Attributes
+    ----------
+    column : str
+        Whose quantile.
+    q : Fraction
+        The share of rows at or below it.
+    candidates : tuple of numbers
+        What may be named, in increasing order.
+    of : "rows" or "people"
+        Whose values count.
+    loss : "absolute", "zero-one" or "rank"
+        What the mechanism is best for.
+    prior : dict or None
+        The probability of each tally; None is uniform.
+    """
+
+    name = "quantile"
+    summary = "the median or another quantile of a column"
+    by_one_row: ClassVar = True
+    options: ClassVar = (
+        *(COLUMN, SHARE, replace(CANDIDATES, required=False), replace(LOWER, required=False)),
+        *(
+            replace(UPPER, required=False),
+            replace(GRID, help="The step of candidates; fine without it."),
+            WHERE,
+            BY,
+            OF,
+        ),
+    )
+
+    column: str
+    q: Any
+    candidates: Any
+    of: Of = "rows"
+    loss: str = "absolute"
+    prior: Any = None
+
+    def __post_init__(self) -> None:
+        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        super().__post_init__()
+        self.settle(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
+        self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
+        if self.by is not None and self.by.size * len(self.candidates) > MOST_CELLS:
+            raise InvalidInput(
+                f"{self.by.size:,} keys with {len(self.candidates):,} candidates each are more than {MOST_CELLS:,} "
+                "cells, the most that are counted at once; list fewer keys, or fewer candidates."
+            )
+
+    @property
+    def cut(self) -> str:
+        return "values rounded to the nearest candidate"
+
+    @property
+    def one_row_words(self) -> str:
+        return "of one row of each person chosen at random"
+
+    @property
+    def words(self) -> str:
+        what = "median" if self.q == Fraction(1, 2) else f"{self.q} quantile"
+        words = f"What is the {what} of {self.column}, {self.cut}"
+        return asking(words, self.where, *self.grouping.placed(self.kept))
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked: dict[str, Any] = {"column": self.column, "q": str(self.q)}
+        asked |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
+        judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
+        return {"question": self.name, **asked, **judged, **self.grouping.public}
+
+    @cached_property
+    def scores(self) -> Tally:
+        return Tally(self._cells, self.scope.tallies(len(self.candidates)), self.where)
+
+    def _cells(self, source: Source) -> Cells:
+        return range_cells(source, self.column, [float(x) for x in self.candidates])
+
+    @cached_property
+    def selection(self) -> NamedQuantile:
+        level = self.scope.privacy
+        return NamedQuantile(self.scores.space, self.candidates, level, self.loss, self.prior, self.q)
+
+
+def form_of_quantile(public: Mapping[str, Any]) -> type[Question]:
+    """How a quantile was asked, by its public JSON: among candidates, several off noisy counts, or by ranks."""
+    return Ranked if "one" in public else Quantiles if "shares" in public else Quantile

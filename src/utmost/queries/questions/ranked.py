@@ -1,0 +1,313 @@
+"""Quantiles of a column between public bounds, one or several, of the whole table or by keys.
+
+The q-quantile is the least value of the clamped column with at least a share q of its n rows at or below it: the
+ceil(q n)-th smallest (NumPy's "inverted_cdf"). Candidates are a fine public grid (`release.candidates`), and the engine
+counts the rows nearest to each. `mechanism.ranks` says what is named, and what interval holds the quantile at every
+table; it reaches to the halfway points around its candidates, so it holds the quantile of the values themselves.
+A table (or group) without rows has no quantile: an answer is drawn all the same, and means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.backends.source import Source, as_column
+from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
+from utmost.privacy import Level
+from utmost.queries.accuracy import BY_LAW, Before
+from utmost.queries.arguments import Of
+from utmost.queries.candidates import Candidates, as_candidates, as_range_of_candidates
+from utmost.queries.cells import Cells
+from utmost.queries.keys import MOST_CELLS
+from utmost.queries.options import Option
+from utmost.queries.questions.choices import Choice
+from utmost.queries.questions.named_candidates import LongTally
+from utmost.queries.questions.quantiles import as_shares
+from utmost.queries.questions.question import as_of, asking
+from utmost.queries.questions.selection import Confidence, Selection
+from utmost.space.integers import Tables, Tallies
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+MOST_TREES = 10**6
+"""Up to how many candidates of all keys together a noisy CDF is tried."""
+HOLDS = {
+    "ranks.choices": "by how many rows the named value is off, where rows are spread evenly around the quantile; in "
+    "the unit of the data, as much as the values of so many rows differ there",
+    "ranks.cdf": "by how many rows the count at or below a candidate, less its share of all, is off; a quantile "
+    "is made of several candidates and off by fewer rows; in the unit of the data, as much as the values of so many "
+    "rows differ there",
+}
+HOW = {
+    "ranks.choices": "each quantile and the two ends of its interval are chosen by their ranks: fewer rows off than "
+    "reading them off a noisy CDF",
+    "ranks.cdf": "all quantiles are read off one noisy CDF: fewer rows off than choosing each by itself",
+}
+EMPTY = "if no row has a value there is no quantile, and the answer means nothing"
+
+
+@dataclass(frozen=True, eq=False)
+class RankedQuantiles(Selection):
+    """Quantiles by the ranks of candidates: for each, its place and those of the two ends of its interval.
+
+    Attributes
+    ----------
+    space : Tallies
+        The rows nearest to each candidate, and what one neighbour does to them.
+    grid : Candidates
+    shares : tuple of Fraction
+        Which quantiles.
+    privacy : Level
+        What all of them together keep for one neighbour.
+    whole : bool
+        Whether the column's type is whole numbers.
+    one : bool
+        Whether one quantile was asked for, not a list of them.
+    trees : bool
+        Whether a noisy CDF is tried.
+    """
+
+    label: ClassVar = "places"
+    plain: ClassVar = list
+    states_chance: ClassVar = False
+    heading: ClassVar = "quantile"
+
+    space: Tallies
+    grid: Candidates
+    shares: tuple[Fraction, ...]
+    privacy: Level
+    whole: bool
+    one: bool
+    trees: bool
+
+    @property
+    def names(self) -> tuple[float, ...]:
+        return () if self.one else tuple(map(float, self.shares))
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {"loss": "rank", "shares": [str(q) for q in self.shares]}
+
+    @property
+    def proved_of(self) -> str:
+        return "the ranks of candidates"
+
+    def design(self) -> Solution:
+        from utmost.theory.selection.design.ranks import best_ranks
+
+        return best_ranks(self.space, self.shares, self.privacy, self.trees)
+
+    def select(self, solution: Solution, point: Any) -> Any:
+        return self.select_many(solution, [point])[0]
+
+    def select_many(self, solution: Solution, points: Any) -> list[Any]:
+        mechanism = solution.mechanism
+        if is_by_cdf(solution):
+            return self._read_off(solution, points)
+        drawn = [[int(place) for place in mechanism.sample(counts)] for counts in points]
+        return [
+            [[places[at], min(places[at : at + 3]), max(places[at : at + 3])] for at in range(0, len(places), 3)]
+            for places in drawn
+        ]
+
+    def _read_off(self, solution: Solution, points: Any) -> list[Any]:
+        """The places of quantiles, and of the candidates that may be them, on a noisy CDF at each point."""
+        from utmost.theory.selection.ranks import node_counts, ranks_of, read_quantile
+
+        mechanism, branching, halves = solution.mechanism, solution.problem.data["branching"], self._halves(solution)
+        sizes, size = [law.dimension for law in mechanism.laws], self.grid.size
+        noisy = [mechanism.sample(node_counts(counts, sizes)) for counts in points]
+        return [
+            [
+                [int(place) for place in read_quantile(ranks_of(nodes, size, branching, q), half)]
+                for q, half in zip(self.shares, halves, strict=True)
+            ]
+            for nodes in noisy
+        ]
+
+    def _halves(self, solution: Solution) -> list[Floats]:
+        """Of every quantile and candidate, within which ±h the noise of its rank lies."""
+        from utmost.theory.selection.design.ranks import rank_half_widths
+        from utmost.theory.selection.ranks import nodes_left
+
+        laws, branching = solution.mechanism.laws, solution.problem.data["branching"]
+        left = nodes_left(self.grid.size, branching, len(laws))
+        nodes = len(laws) * (branching - 1) + 1
+        return [rank_half_widths(laws[0], q, nodes)[left] for q in self.shares]
+
+    def require(self, selected: Any) -> None:
+        require_places(selected, len(self.shares), self.grid.size)
+
+    def values(self, selected: list[list[int]]) -> Sequence[Any]:
+        return [self.grid.value(place) for place, _, _ in selected]
+
+    def before(self, solution: Solution) -> Before:
+        from utmost.theory.selection.rank_errors import rank_errors
+
+        errors = rank_errors(solution.problem, solution.mechanism)
+        holds = HOLDS[solution.problem.question]
+        return Before("rank", solution.value, max(errors), holds=f"{holds}; worst: the quantile off by most")
+
+    def confidence(self, solution: Solution, selected: list[list[int]]) -> Confidence:
+        return Confidence([self.grid.between(low, high, self.whole) for _, low, high in selected])
+
+    def basis(self, of_groups: str, part: str) -> str:
+        return f"{BY_LAW}{part}"
+
+    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+        return {"Utmost": {"rank": solution.value}}
+
+    def notes(self, solution: Solution) -> tuple[str, ...]:
+        apart = "" if self.grid.step is None else f" {as_step(self.grid)} apart"
+        what = f"the value is one of {self.grid.size:,} candidates{apart}; the interval holds the quantile of the"
+        return (HOW[solution.problem.question], f"{what} values themselves, clamped and not rounded", EMPTY)
+
+
+def is_by_cdf(solution: Solution) -> bool:
+    """Whether quantiles are read off a noisy CDF, not chosen."""
+    return bool(solution.problem.question == "ranks.cdf")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranked(Choice):
+    """Quantiles among the candidates between two bounds, one or several.
+
+    Attributes
+    ----------
+    column : str
+        Whose quantiles.
+    shares : tuple of Fraction
+        Which, such as (1/2,).
+    lower, upper, grid : number or None
+        What values are clamped to, and how far apart candidates are.
+    candidates : sequence of numbers or None
+        The candidates, where they are listed.
+    whole : bool
+        Whether the column's type is whole numbers.
+    one : bool
+        Whether one quantile was asked for, not a list of them.
+    of : "rows" or "people"
+        Whose values count.
+    """
+
+    name = "quantile"
+    summary = "quantiles of a column between public bounds"
+    options: ClassVar[tuple[Option, ...]] = ()  # declared by the question of one quantile
+    needs_most: ClassVar = False
+    by_one_row: ClassVar = True
+
+    column: str
+    shares: Any
+    lower: Any = None
+    upper: Any = None
+    grid: Any = None
+    candidates: Any = None
+    whole: bool = False
+    one: bool = False
+    of: Of = "rows"
+    loss: str = "rank"
+
+    def __post_init__(self) -> None:
+        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        super().__post_init__()
+        self.settle(column=as_column(self.column), shares=as_shares(self.shares))
+        if type(self.whole) is not bool or type(self.one) is not bool or self.loss != "rank":
+            raise InvalidInput("quantiles by ranks are of rows; whole and one are truth values.")
+        if self.one and len(self.shares) > 1:
+            raise InvalidInput(f"one quantile is asked for, and {len(self.shares)} shares are listed.")
+        _ = self.grid_of
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return 1 if self.by is None else self.by.size
+
+    @cached_property
+    def grid_of(self) -> Candidates:
+        """The candidates."""
+        if self.candidates is None:
+            return as_range_of_candidates(self.lower, self.upper, self.grid, self.whole, self.groups)
+        listed = as_candidates(self.candidates)
+        if listed.size * self.groups > MOST_CELLS:
+            raise InvalidInput(
+                f"{self.groups:,} keys with {listed.size:,} candidates each are more than {MOST_CELLS:,} cells, the "
+                "most that are counted at once; list fewer keys, or fewer candidates."
+            )
+        return listed
+
+    @property
+    def cut(self) -> str:
+        return f"values clamped to {self.grid_of}"
+
+    @property
+    def one_row_words(self) -> str:
+        return "of one row of each person chosen at random"
+
+    @property
+    def words(self) -> str:
+        which = ["median" if q == Fraction(1, 2) else f"{float(q):g} quantile" for q in self.shares]
+        several = len(which) > 1
+        what = f"What are the {', '.join(which[:-1])} and {which[-1]}" if several else f"What is the {which[0]}"
+        _, end = self.grouping.placed("")
+        return asking(f"{what} of {self.column}, {self.cut}", self.where, self.kept, end)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
+        asked |= {**self.grid_of.public, "whole": self.whole, "one": self.one, "where": self.where.text, "of": self.of}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform", **self.grouping.public}
+
+    @cached_property
+    def scores(self) -> LongTally:
+        from utmost.theory.selection.ranks import MOST_COUNT
+
+        scope = self.scope
+        rows = MOST_COUNT if scope.rows is None else min(scope.rows, MOST_COUNT)
+        return LongTally(self._cells, Tallies(self.grid_of.size, rows, scope.neighbours, scope.rows_each), self.where)
+
+    def _cells(self, source: Source) -> Cells:
+        return self.grid_of.cells(source, self.column)
+
+    @cached_property
+    def selection(self) -> RankedQuantiles:
+        trees = self.grid_of.size * self.groups <= MOST_TREES + 1
+        level, tallies = self.scope.privacy, self.scores.space
+        return RankedQuantiles(tallies, self.grid_of, self.shares, level, self.whole, self.one, trees)
+
+    @property
+    def space(self) -> Tallies | Tables:
+        """The tallies, or the counts of a tree's nodes, of which the sizes are the solution's."""
+        from utmost.theory.selection.design.ranks import tables_of
+
+        space, tallies = self.solution.problem.space, self.selection.space  # from a report, it may be anything
+        return tables_of(tallies, space.sizes) if isinstance(space, Tables) else tallies
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        cells = {"cells": self.grid_of.size} if is_by_cdf(self.solution) else {}
+        return {**self.selection.posed, **cells}
+
+
+def as_step(grid: Candidates) -> str:
+    """The step of candidates, in words."""
+    from utmost.exact import show_rational
+
+    return "" if grid.step is None else show_rational(grid.step)
+
+
+def require_places(listed: Any, many: int, size: int) -> list[list[int]]:
+    """The places of quantiles and of the ends of their intervals; a report may hold anything."""
+    fits = isinstance(listed, list) and len(listed) == many
+    for each in listed if fits else ():
+        whole = isinstance(each, list) and len(each) == 3 and all(type(at) is int for at in each)
+        fits = fits and whole and 0 <= each[1] <= each[0] <= each[2] < size
+    if not fits:
+        raise InvalidInput(f"of {many} quantiles the places of a candidate and of two ends are released.")
+    found: list[list[int]] = listed
+    return found

@@ -1,0 +1,195 @@
+"""The question: which share of the rows, or people, has a condition, and does that prove anything about a population.
+
+One count is released with noise of mean 0, among a public number of rows: rows are replaced, never added, so how many
+there are is public. With it goes a uniform number drawn without looking at anything, which makes p-values continuous:
+they are exactly uniform under the null hypothesis, and at pure levels the most powerful private ones (Awan and
+Slavković 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.backends.source import Source, Statement
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number as AnyNumber
+from utmost.mechanism.sampling import uniform_integer
+from utmost.queries.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.queries.contributions import ones, statement
+from utmost.queries.options import CONDITION, OF, Option, read_whole
+from utmost.queries.questions.alternatives import noise_alternatives
+from utmost.queries.questions.question import Question, as_loss, as_of, in_units, scaled, shown_with
+from utmost.queries.units import MOST_UNITS
+from utmost.space.integers import Lattice
+from utmost.space.line import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+    from utmost.theory.binary.design.share_test import NoisyShare
+
+BITS = 53
+"""The uniform number that makes p-values continuous has so many bits."""
+OF_SHARES = ("absolute", "squared")
+"""The losses that the noise of a share can be best for."""
+AMONG = Option(
+    "among",
+    "How many rows or people there are; public.",
+    "--among, the public number of rows, such as --among 20000",
+    "How many rows there are (public)",
+    required=True,
+    read=read_whole,
+)
+
+
+@dataclass(frozen=True)
+class ShareFinding:
+    """What a released share says about the population its rows are drawn from. Made by `answer.test`.
+
+    Attributes
+    ----------
+    theta : the share under the null hypothesis
+    alternative : "greater", "less" or "two-sided"
+    p_value : at most u with probability u if the share in the population is theta, exactly
+    interval : holds the share in the population with `confidence`, whatever it is
+    confidence : of the interval
+    """
+
+    theta: float
+    alternative: str
+    p_value: float
+    interval: tuple[float, float]
+    confidence: float
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        asked = {"greater": "above", "less": "below"}.get(self.alternative, "other than")
+        return (
+            f"share {asked} {self.theta:g}: p-value {self.p_value:.4g}; {self.confidence:.0%} interval of the share in "
+            f"the population: {low:.4g} to {high:.4g}"
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Share(Question):
+    """Which share of a public number of rows, or people, has a condition: an unbiased noisy count over that number."""
+
+    name = "share"
+    summary = "which share of the rows has a condition, with tests"
+    options: ClassVar = (CONDITION, AMONG, OF)
+    names: ClassVar[tuple[str, ...]] = ("count",)
+
+    among: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unit = self.terms.unit
+        as_loss(self.loss)  # of all losses first
+        self.settle(loss=as_loss(self.loss, OF_SHARES), of=as_of(self.of, unit))
+        most = MOST_UNITS if unit.at_most is None else unit.at_most
+        if isinstance(self.among, bool) or not isinstance(self.among, int) or not 1 <= self.among <= most:
+            opened = "" if unit.at_most is None else ", which the session was opened for"
+            raise InvalidInput(
+                f"among is {shown(self.among)}; give the public number of {self.of}, at least 1 and at most "
+                f"{most}{opened}."
+            )
+        if not self.where:
+            raise InvalidInput("a share needs a condition, such as s.share('age >= 65', among=20_000, privacy=0.5).")
+        if self.terms.neighbours == "add-remove":
+            raise InvalidInput(
+                "where rows come or go, how many there are is private, and a share of a public number is not defined; "
+                "open the session with neighbours='replace', or ask for s.counts([...])."
+            )
+        if self.rows_each > 1:
+            raise InvalidInput("a person has several rows here; ask for the share of people: of='people'.")
+
+    @property
+    def step(self) -> Fraction:
+        """What one row is worth in the share."""
+        return Fraction(1, self.among)
+
+    @property
+    def takes_any_noise(self) -> bool:
+        return True
+
+    @property
+    def error_has_law(self) -> bool:
+        return True
+
+    @property
+    def words(self) -> str:
+        return f"Which share of {self.among} {self.of} has {self.where}?"
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked = {"question": self.name, "where": self.where.text, "among": self.among, "of": self.of}
+        return {**asked, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def space(self) -> Line:
+        return Line(0, self.among, 1)
+
+    def design(self) -> Solution:
+        from utmost.theory.scalar.design.line import best_on_line
+
+        return best_on_line(self.space, self.privacy, self.loss, None, unbiased=True)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        return statement(source, self.bounded_unit, 1, {"count": ones(source, self.where.given)}, secret)
+
+    def point(self, found: Mapping[str, int]) -> int:
+        return self.space.clamp(found["count"])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {"count": int(drawn), "blur": uniform_integer(BITS)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        if not all(type(value) is int for value in released.values()):
+            raise InvalidInput("what is released are whole numbers.")
+
+    def noisy(self, released: Mapping[str, Any]) -> NoisyShare:
+        """The noisy count with the law of its noise: estimate, p-values, intervals."""
+        from utmost.theory.binary.design.share_test import NoisyShare
+
+        count, blur = released["count"], released["blur"]
+        if type(count) is not int or type(blur) is not int or not 0 <= blur < 2**BITS:  # they may come from a report
+            raise InvalidInput("what was released is a whole number and one of 53 bits.")
+        return NoisyShare(self.among, self.privacy, count, blur / 2**BITS - 0.5, self.solution.mechanism.noise)
+
+    def value(self, released: Mapping[str, Any]) -> float:
+        return self.noisy(released).share
+
+    def test(
+        self, released: Mapping[str, Any], theta: AnyNumber, alternative: Any, confidence: AnyNumber
+    ) -> ShareFinding:
+        """The p-value of a share under the null hypothesis, and an interval of the population's."""
+        noisy = self.noisy(released)
+        p_value, interval = noisy.p_value(theta, alternative), noisy.interval(confidence, alternative)
+        return ShareFinding(float(theta), alternative, p_value, interval, float(confidence))
+
+    @property
+    def condition(self) -> str:
+        return f"if the table has {self.among:,} {self.of}"
+
+    @property
+    def average(self) -> float:
+        return scaled(self.loss, self.solution.value, float(self.step))
+
+    def before(self) -> Before:
+        return Before(self.loss, self.average, self.average, holds="the same for every table")
+
+    def off_by_more(self, error: Fraction) -> float:
+        return 1.0 if error < 0 else float(self.solution.mechanism.expected(f"within {error // self.step}"))
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        half, count = self.solution.mechanism.noise.half_width(CONFIDENCE), released["count"]
+        low, high = (min(max(float(end * self.step), 0.0), 1.0) for end in (count - half, count + half))
+        return After({self.name: (low, high)}, given=f"{BY_LAW}; of the rows of the table, not of a population")
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        losses = tuple(loss for loss in shown_with(self.loss) if loss in OF_SHARES)
+        ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
+        others = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
+        return in_units({"Utmost": ours, **others}, losses, self.step)

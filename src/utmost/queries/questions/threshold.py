@@ -1,0 +1,92 @@
+"""The question: are there at least so many rows with a condition."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from utmost.errors import InvalidInput, shown
+from utmost.queries.arguments import Of, plain
+from utmost.queries.options import ANY_CONDITION, AT_LEAST, BY, OF
+from utmost.queries.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
+from utmost.queries.questions.choices import Choice
+from utmost.queries.questions.decisions import ONES, RowSum, decision, judged_by, row_sum
+from utmost.queries.questions.priors import prior_text
+from utmost.queries.questions.question import as_of
+from utmost.queries.questions.selection import Selection
+from utmost.queries.questions.tiered import TieredSum
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Threshold(Choice):
+    """Whether a condition is true of at least so many rows, or people.
+
+    Attributes
+    ----------
+    at_least : int
+        The least number of which the answer is yes.
+    of : "rows" or "people"
+        What is counted.
+    loss : "zero-one"
+    prior : array or None
+        A probability for each possible count, in increasing order; None is uniform.
+    """
+
+    name = "threshold"
+    summary = "whether at least so many rows have a condition"
+    options: ClassVar = (ANY_CONDITION, AT_LEAST, BY, OF)
+    takes_tiers: ClassVar = True
+
+    at_least: int
+    of: Of = "rows"
+    loss: str = "zero-one"
+    prior: Any = None
+
+    def __post_init__(self) -> None:
+        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        super().__post_init__()
+        self.settle(**judged_by(self.scores, self.loss, self.prior, self.privacy))
+        try:
+            border = 0 if isinstance(self.at_least, bool) else plain(operator.index(self.at_least))
+        except TypeError:
+            border = 0
+        if not 1 <= border <= self.scores.space.last:
+            raise InvalidInput(
+                f"at_least is {shown(self.at_least)}; give a whole number from 1 to {self.scores.space.last}, the most "
+                "there can be: the answer to any other is public."
+            )
+        self.settle(at_least=border)
+
+    @property
+    def of_one_row(self) -> bool:
+        return self.of_people and self.by is not None
+
+    @property
+    def one_row_words(self) -> str:
+        return IN_ONE_GROUP
+
+    @property
+    def one_row_note(self) -> str:
+        return MORE_GROUPS
+
+    @property
+    def words(self) -> str:
+        middle, end = self.grouping.placed(self.kept)
+        having = f"{middle and f'{middle},'} with {self.where}" if self.where else middle
+        return f"Are there at least {self.at_least} {self.of}{having}{end}?"
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
+        judged = {"loss": self.loss, "prior": prior_text(self.prior)}
+        return {"question": self.name, **asked, **judged, **self.grouping.public}
+
+    @cached_property
+    def scores(self) -> RowSum | TieredSum:
+        return row_sum(ONES, self.where, self.scope, self.terms.unit)
+
+    @cached_property
+    def selection(self) -> Selection:
+        return decision(self.scores, self.at_least, self.scope.privacy, self.prior)

@@ -1,0 +1,184 @@
+"""The question: which k values of a column are most frequent, in order; of a public list, or of all there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from utmost.backends.source import Source, Statement, as_column
+from utmost.errors import InvalidInput
+from utmost.queries.accuracy import BY_LAW, Before
+from utmost.queries.arguments import Of
+from utmost.queries.bins import as_bins, labels_of, public_of
+from utmost.queries.cells import as_categories
+from utmost.queries.contributions import ones
+from utmost.queries.groups import grouped_statement
+from utmost.queries.keys import Keys, keys
+from utmost.queries.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
+from utmost.queries.predicate import Where
+from utmost.queries.questions.choices import Choice
+from utmost.queries.questions.question import as_of, asking
+from utmost.queries.questions.selection import Confidence, Scores, Selection
+from utmost.queries.questions.top_found import MISSED, as_named, recall_in_words
+from utmost.queries.units import Unit
+from utmost.space.integers import Tallies
+
+if TYPE_CHECKING:
+    from utmost.privacy import Level
+    from utmost.solution import Solution
+
+K = Option("k", "How many are named.", "--k, such as --k 10", "How many are named", required=True, read=read_whole)
+GIVEN = f"{BY_LAW}, nothing more than the expected recall is known of who is missed"
+
+
+@dataclass(frozen=True)
+class CategoryCounts(Scores):
+    """How many rows have each of some values of a column.
+
+    Attributes
+    ----------
+    keys : Keys
+        The values.
+    space : Tallies
+        Where the numbers of rows lie.
+    where : Where
+        Which rows are counted.
+    """
+
+    keys: Keys
+    space: Tallies
+    where: Where
+
+    def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        counted = {"count": ones(source, self.where.given)}
+        return grouped_statement(source, unit, rows_each, self.keys, counted, secret)
+
+    def point(self, found: Mapping[str, Any]) -> list[int]:
+        counts: list[int] = np.clip(found["count"], 0, self.space.rows).tolist()
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class TopList(Selection):
+    """The k candidates with the most rows, in order.
+
+    Attributes
+    ----------
+    space : Tallies
+        Where the numbers of rows lie, and what one neighbour does to them.
+    labels : sequence
+        What the candidates are called.
+    k : int
+        How many are named.
+    privacy : Level
+        What the list keeps for one neighbour.
+    """
+
+    label: ClassVar = "places"
+    plain: ClassVar = list
+    states_chance: ClassVar = False
+
+    space: Tallies
+    labels: Sequence[Any]
+    k: int
+    privacy: Level
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {"loss": MISSED, "k": self.k}
+
+    def design(self) -> Solution:
+        from utmost.theory.selection.design.top_lists import best_top
+
+        return best_top(self.space, self.k, self.privacy)
+
+    def require(self, selected: Any) -> None:
+        places = selected if isinstance(selected, list) else []
+        known = all(type(at) is int and 0 <= at < len(self.labels) for at in places)
+        if not known or len(places) != self.k or len(set(places)) < self.k:
+            raise InvalidInput(f"{self.k} different candidates are named, each by its place in the list.")
+
+    def values(self, selected: list[int]) -> Sequence[Any]:
+        return ([self.labels[at] for at in selected],)
+
+    def before(self, solution: Solution) -> Before:
+        from utmost.theory.selection.top_lists import missed
+
+        average, error = missed(solution.mechanism, self.space)
+        return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, "all tallies alike"))
+
+    def confidence(self, solution: Solution, selected: list[int]) -> Confidence:
+        return Confidence()
+
+    def basis(self, of_groups: str, part: str) -> str:
+        return GIVEN + part
+
+    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+        from utmost.theory.selection.design.top_lists import candidates
+        from utmost.theory.selection.top_lists import missed
+
+        others = {
+            way.name: {MISSED: missed(way, self.space)[0]} for way in candidates(self.space, self.k, self.privacy)
+        }
+        return {"Utmost": {MISSED: solution.value}, **others}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Top(Choice):
+    """The k most frequent of a public list of candidates.
+
+    Attributes
+    ----------
+    column : str
+        Whose values are counted.
+    k : int
+        How many are named.
+    candidates : Bins or tuple
+        What may be named, in the order that breaks ties.
+    of : "rows" or "people"
+        What is counted.
+    """
+
+    name = "top"
+    summary = "which values of a column are most frequent, in order"
+    options: ClassVar = (COLUMN, K, replace(CHOICES, required=False), WHERE, OF, KEYS_EACH)
+    by_one_row: ClassVar = True
+
+    column: str
+    k: int
+    candidates: Any
+    of: Of = "rows"
+    loss: str = MISSED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        column = as_column(self.column)
+        listed = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
+        if not 1 <= (k := as_named(self.k)) <= len(listed):
+            raise InvalidInput(f"k is {k}, and there are {len(listed)} candidates; name 1 to {len(listed)} of them.")
+        self.settle(column=column, candidates=listed, k=k, of=as_of(self.of, self.terms.unit))
+
+    @property
+    def words(self) -> str:
+        many = "Which" if self.k == 1 else f"Which {self.k} values of"
+        return asking(f"{many} {self.column} {'is' if self.k == 1 else 'are'} most frequent", self.where, self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked: dict[str, Any] = {"column": self.column, "k": self.k}
+        asked |= {"candidates": public_of(self.candidates), "where": self.where.text, "of": self.of}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+
+    @cached_property
+    def scores(self) -> CategoryCounts:
+        listed = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
+        return CategoryCounts(listed, self.scope.tallies(len(self.candidates)), self.where)
+
+    @cached_property
+    def selection(self) -> TopList:
+        tallies = self.scope.tallies(len(self.candidates))
+        return TopList(tallies, labels_of(self.candidates), self.k, self.scope.privacy)

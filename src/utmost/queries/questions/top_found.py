@@ -1,0 +1,137 @@
+"""The k most frequent of the keys that are released, by the counts that are released beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from utmost.errors import InvalidInput
+from utmost.exact import as_whole
+from utmost.queries.accuracy import BY_LAW, CONFIDENCE, Before
+from utmost.queries.keys import named
+from utmost.queries.questions.aggregates import Groups
+from utmost.queries.questions.by_found_keys import ByFoundKeys, written_key
+from utmost.queries.questions.question import asking
+from utmost.queries.units_per_key import Found
+
+MISSED = "missed"
+"""The loss of a top list: what share of the true k is missed."""
+MOST_NAMED, ZIPF, SAMPLED = 10_000, 2000, 400
+LARGEST_NAMED = (
+    "keys are named because their counts came out large, so the counts are too large on average; their intervals are "
+    "wide enough to hold the true counts of all that are named at once"
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopFound(ByFoundKeys):
+    """The k most frequent of the keys that are released.
+
+    Attributes
+    ----------
+    k : int
+        How many are named.
+    """
+
+    needs_most: ClassVar = True
+
+    k: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(k=as_named(self.k))
+
+    @property
+    def name(self) -> str:
+        return "top"
+
+    @property
+    def words(self) -> str:
+        many = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
+        question = f"Which {many} most {self.of}, keys found privately{self.selection.used(self.of_people)}"
+        return asking(question, self.where, "" if self.is_counted else self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        where = {"by": self.by.public, "where": self.where.text, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **self.statistic.public, "k": self.k, **where}
+
+    def draw(self, point: Found) -> dict[str, Any]:
+        released = super().draw(point)
+        counts = released["count"]
+        order = sorted(range(len(counts)), key=lambda place: -counts[place])[: self.k]  # of equal ones the first key
+        keys = [[name, kind, [column[place] for place in order]] for name, kind, column in released["keys"]]
+        return {"keys": keys, "count": [counts[place] for place in order]}
+
+    @property
+    def confidence(self) -> float:
+        """So large that all keys there can be have their numbers in their intervals at once: also the largest ones."""
+        most_keys = (self.terms.unit.at_most or 1) * self.selection.keys_each
+        return 1 - (1 - CONFIDENCE) / most_keys
+
+    def groups(self, released: Mapping[str, Any], confidence: float | None = None, ordered: bool = False) -> Groups:
+        groups = super().groups(released, confidence or self.confidence, ordered)
+        counts = released["count"]
+        if groups.keys.size > self.k or counts != sorted(counts, reverse=True):
+            raise InvalidInput(f"at most {self.k} keys are shown, the one with the largest count first.")
+        return groups
+
+    @property
+    def interval_basis(self) -> str:
+        return f"{BY_LAW}, of all that are named at once{self.not_in_it}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*self.selection.notes(self.solution.mechanism), LARGEST_NAMED)
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        return self.groups(released).keys.labels
+
+    def plain_value(self, value: Any) -> Any:
+        return [written_key(key) for key in value]
+
+    def before(self) -> Before:
+        average, error = self._missed
+        words = f"if the i-th of {ZIPF} keys has a share 1/i of the largest, and there are {self.stated_rows} {self.of}"
+        return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, words))
+
+    @property
+    def average(self) -> float:
+        return self._missed[0]
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        counted = super().compared()
+        return {**counted, "Utmost": {MISSED: self.average, **counted["Utmost"]}}
+
+    @cached_property
+    def _missed(self) -> tuple[float, float]:
+        """What share of the true k is missed on a table whose keys fall off as Zipf's do: a public sample."""
+        from utmost.theory.selection.top_lists import drawn_in_floats, largest
+
+        mechanism, rng = self.solution.mechanism, np.random.default_rng(20_130_103)
+        sizes = 1 / np.arange(1, ZIPF + 1)
+        holders = np.floor(self.stated_rows * sizes / sizes.sum()).astype(np.int64)[None]
+        cumulative = mechanism.law.kept(np.arange(1, mechanism.law.sure + 1))
+        thresholds = 1 + np.searchsorted(cumulative, rng.random((SAMPLED, ZIPF)), side="left")
+        counts = holders - thresholds
+        if mechanism.noise is not None:
+            counts = holders + drawn_in_floats(mechanism.noise.noise, counts.shape, rng)
+        shown = np.where(holders >= thresholds, counts.astype(float), -np.inf)
+        places, k = largest(shown, self.k), min(self.k, ZIPF)
+        is_shown = np.isfinite(np.take_along_axis(shown, places, axis=1))
+        share = ((places < k) & is_shown).sum(axis=1) / k
+        return float(1 - share.mean()), float(share.std() / np.sqrt(SAMPLED))
+
+
+def recall_in_words(missed: float, words: str) -> str:
+    """What is expected to be found, and on what that rests."""
+    return f"expected recall {1 - missed:.4g}: {words}"
+
+
+def as_named(k: Any) -> int:
+    """How many are named."""
+    return as_whole(k, "k", 1, MOST_NAMED)

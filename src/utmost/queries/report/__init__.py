@@ -1,0 +1,1 @@
+"""Reports: the page that shows answers with their proofs, and the check that proves it again without the table."""

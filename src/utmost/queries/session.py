@@ -1,0 +1,542 @@
+"""A table, a budget, and questions: the way from private rows to a private answer.
+
+What happens to a question: it is checked and designed from public parameters (schema, unit, ranges, loss, prior,
+level), and its mechanism proved private; its spend is reserved in the ledger, durably; the engine computes a few
+integers; an exact draw is made; the answer is recorded. Everything that can fail for a public reason fails before the
+spend. What fails after it suspends the account, with one fixed sentence (`fuse.py`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from utmost.accounting import Account, Ledger, Price, Schedule
+from utmost.accounting.account import Left, Spent
+from utmost.accounting.entries import Entry
+from utmost.backends.embedded import Engine
+from utmost.backends.opening import open_table
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number, as_rational
+from utmost.privacy import Level, as_level
+from utmost.queries.allotment import Allotment, allot, price
+from utmost.queries.answers import Answer, Plan
+from utmost.queries.asking import Questions
+from utmost.queries.budget import Budget
+from utmost.queries.contributions import require_id
+from utmost.queries.cut_offs import CutOffs, suggest
+from utmost.queries.least_level import TRIED, least_that_suffices, with_epsilon
+from utmost.queries.predicate import as_where
+from utmost.queries.predicate.python import Row
+from utmost.queries.public_tables import with_public
+from utmost.queries.questions import Question, Terms
+from utmost.queries.questions.question import describe, require_reachable, require_releasable
+from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST
+from utmost.queries.rows_suggestion import RowsEach, suggest_rows
+from utmost.queries.suspend_on_failure import answered
+from utmost.queries.table_fingerprint import mark_of
+from utmost.queries.units import Unit, require_neighbours
+from utmost.solution.card import card
+
+"""The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
+A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
+
+
+class Session(Questions[Answer]):
+    """A table with its budget.
+
+    Parameters
+    ----------
+    table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table",
+        "sc://host:15002#database.table", a pandas, polars or pyarrow frame, a DataFrame of Spark, or an Ibis table
+    dataset : the name of its account in the ledger; the same people under two names are protected twice as little
+    unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many;
+        um.rows(at_most=..., tiers=...) where some rows are promised more than others
+    neighbours : "replace" or "add-remove"; no default, because the promise differs
+    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP or ApproxGaussianDP, or a number
+        (an epsilon)
+    ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
+    types : how to read columns of text, such as {"age": int}; what cannot be read is null
+    engine : um.engine(memory="4GB", threads=4, spill="folder"): how DuckDB runs, for files and frames
+
+    Examples
+    --------
+    >>> import pyarrow, utmost as um
+    >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+    >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1, ledger=None)
+    >>> print(s.plan.count("age >= 65", privacy=0.5))
+    plan: How many rows have age >= 65, as the best guess under a uniform prior?
+      privacy: 0.5-DP, add-remove, rows, at most 120
+      mechanism: geometric noise with the best remap
+      optimal: theorem: Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows (gap 0)
+      expected error: 1.87 on average, 1.92 at worst
+      absolute loss: Utmost 1.87, Laplace 1.94, geometric 1.88, Gaussian, delta = 1e-06 6.13
+      note: the answer errs least, and is not unbiased; unbiased=True gives the noisy number, whose error has mean 0
+      ledger: epsilon 1 of 1 left
+      nothing was read, nothing is spent
+    >>> answer = s.count("age >= 65", privacy=0.5)
+    >>> 0 <= answer.value <= 120, str(s.left)
+    (True, 'epsilon 0.5 of 1')
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        dataset: str,
+        unit: Unit,
+        neighbours: Any = None,
+        budget: Any = None,
+        ledger: Any = None,
+        types: Mapping[str, Any] | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        if not isinstance(unit, Unit):
+            raise InvalidInput(
+                f"unit is {shown(unit)}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
+                "rows_each=..., at_most=...)."
+            )
+        if budget is None:
+            raise InvalidInput("say what all answers together may spend, such as budget=1: there is no default.")
+        kind = require_neighbours(neighbours)
+        if types is not None and not isinstance(types, Mapping):
+            raise InvalidInput(f"types is {shown(types)}; say how to read columns of text, such as {{'age': int}}.")
+        self.source = open_table(table, types, engine)
+        require_id(self.source, unit.id)
+        unit = unit.within(as_level(budget)) if unit.tiers else unit
+        for tier in unit.tiers:
+            as_where(tier.where, self.source)
+        self.terms = Terms(unit, kind, self.source.fixed_rows)
+        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        mark = mark_of(table, self.source)
+        self.account: Account = self.ledger.open(dataset, budget, self.terms.unit_in_words, kind, table=mark)
+
+    @property
+    def dataset(self) -> str:
+        """The name of the account."""
+        return self.account.dataset
+
+    @property
+    def table(self) -> Row:
+        """The columns, to build conditions from: `s.count(s.table.age >= 65, ...)`; nothing is read."""
+        return Row(self.source.columns)
+
+    @property
+    def left(self) -> Left:
+        """What is left of the budget."""
+        return self.account.left
+
+    @property
+    def spent(self) -> Spent:
+        """What has been spent."""
+        return self.account.spent
+
+    @property
+    def budget(self) -> Budget:
+        """What is left and what was spent on what: as text, as HTML in a notebook, and `.picture()` as SVG."""
+        return Budget(self.dataset, self.left, self.spent, self.account.entries(), self.terms.unit.tiers)
+
+    @cached_property
+    def plan(self) -> Planner:
+        """The same questions, planned: expected accuracy, mechanism and spend, with nothing read and nothing spent."""
+        return Planner(self)
+
+    def with_public(self, frame: Any, on: str) -> Session:
+        """The same session with the columns of a public table beside the table's own: a left join on a unique key.
+
+        Conditions, keys, sums and everything else may use them. Each row keeps its place, whether its key is listed or
+        not, so nothing changes about what one row or person can do. The account is the same.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow frame
+            A public table; columns of text, numbers, truth values or dates.
+        on : str
+            The column that both tables have. In the public one no value of it is there twice, and none is null; rows
+            whose value is not listed have null in the new columns.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"town": ["Ash", "Briar", "Cole"] * 40})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> towns = pyarrow.table({"town": ["Ash", "Briar"], "region": ["north", "south"]})
+        >>> s.with_public(towns, on="town").plan.count("region = 'north'", privacy=1).question.words
+        "How many rows have region = 'north', as the best guess under a uniform prior?"
+        """
+        found = copy.copy(self)
+        found.__dict__.pop("plan", None)  # which belongs to the table without these columns
+        found.source = with_public(self.source, frame, on)
+        return found
+
+    def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
+        """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
+
+        A plan with a delta keeps it; of a Gaussian level it is the smallest mu, of a ZCDP level the smallest rho.
+        Nothing below 0.0001 is tried: where that suffices, it is the answer.
+
+        Parameters
+        ----------
+        question : a plan, at any level, such as s.plan.count("age >= 65", privacy=1)
+        accuracy : the expected loss you can live with, in the unit of the answer; for yes or no, a probability of error
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> s = um.Session(pyarrow.table({"age": [70]}), "survey", um.rows(at_most=500), "replace", budget=1)
+        >>> s.smallest_privacy(s.plan.count("age >= 65", privacy=1), accuracy=5)
+        PureDP(0.196)
+        """
+        if not isinstance(question, Plan):
+            raise InvalidInput(
+                f"the question is {shown(question)}; give a plan, such as "
+                "s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
+            )
+        wanted = as_rational(accuracy, "accuracy")
+        if wanted <= 0:
+            raise InvalidInput(
+                f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
+            )
+
+        require_reachable(question.question, wanted, "accuracy")
+
+        def loss(epsilon: float) -> float:
+            return float(question.question.at(with_epsilon(question.privacy, epsilon)).average)
+
+        high = least_that_suffices(loss, wanted)
+        if high == len(TRIED):
+            raise InvalidInput(
+                f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {float(wanted):g}; ask for less "
+                "accuracy."
+            )
+        return with_epsilon(question.privacy, TRIED[high])
+
+    def price(self, plans: Sequence[Plan], delta: Number | None = None) -> Price:
+        """What several plans would cost if they were asked together, under the cheapest accounting that is valid.
+
+        Levels that are fixed before any answer may be counted by their sum, by exact composition, as zCDP or as
+        Gaussian privacy: each is a true bound, so the least may be charged. `batch(plans, found.delta)` charges it.
+
+        Parameters
+        ----------
+        plans : list of Plan
+            Made by `session.plan`, each with its level.
+        delta : number, optional
+            How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
+
+        Returns
+        -------
+        Price
+            `cost` by resource, `accounting`, `compared` (the price under the other ways of counting), and `fits`:
+            whether what is left of the budget pays for it.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=um.ApproxDP(3, 1e-6))
+        >>> print(s.price([s.plan.count(f"age >= {age}", privacy=0.1) for age in range(30)]))
+        epsilon 2.34589, delta 1e-06 (exact; sum 3)
+        """
+        return price(self, plans, delta)
+
+    def allot(
+        self,
+        targets: Mapping[Plan, Any],
+        level: Number | None = 0.95,
+        budget: Any = None,
+        delta: Number | None = None,
+    ) -> Allotment:
+        """Levels of least price for questions of which the wanted accuracy is known; or of equal errors for a budget.
+
+        For every question the least level that meets its target is found, for each kind of noise the budget can pay
+        for (geometric, Gaussian, discrete Gaussian); then the kinds are chosen for which the whole batch costs least.
+        Nothing is read or spent until `.ask()`.
+
+        Parameters
+        ----------
+        targets : mapping {plan: error}
+            The error you can live with, in the unit of the answer, for each plan; at which level a plan was made does
+            not matter. A pair (error, probability) has a probability of its own; (loss, None) is an expected loss,
+            which is what choices and means take: for yes or no, the probability of a wrong answer.
+        level : number or None
+            With which probability an answer is off by at most its error, under the prior of the question; of several
+            numbers, each of them on average. None: errors are expected losses.
+        budget : level or number, optional
+            The other way round: what all questions together may spend, such as a part of the account's budget. Then the
+            targets say what errors are relative to, such as the numbers you expect, and all errors are the same
+            fraction of them, the least that this budget pays for; `.targets` says how large they are.
+        delta : number, optional
+            How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
+
+        Returns
+        -------
+        Allotment
+            `.plans` at their levels, `.price`, and `.ask()`, which answers them as one batch.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=20_000), "add-remove", budget=1)
+        >>> old, young = (s.plan.count(w, privacy=1, unbiased=True) for w in ("age >= 65", "age < 20"))
+        >>> print(s.allot({old: 10, young: 50}))
+        allotment of 2: epsilon 0.34372 (sum)
+          0.2844-DP  How many rows have age >= 65, as an unbiased number?  within 10 with 0.95
+          0.05932-DP  How many rows have age < 20, as an unbiased number?  within 50 with 0.95
+        >>> most = s.plan.majority("age >= 65", privacy=1)
+        >>> print(s.allot({old: (4, None), most: (0.01, None)}))             # expected losses: rows, and Pr[wrong]
+        allotment of 2: epsilon 0.25 (sum)
+          0.2475-DP  How many rows have age >= 65, as an unbiased number?  expected loss 4
+          0.0025-DP  Do more rows have age >= 65 than not?  expected loss 0.01
+        >>> even = s.allot({old: 10, young: 50}, budget=0.5)
+        >>> print(even.price, "|", even.targets[0], "|", even.targets[1])
+        epsilon 0.48127 (sum) | within 7.00342 with 0.95 | within 35.0171 with 0.95
+        >>> len(even.ask()), str(s.left)
+        (2, 'epsilon 0.51873 of 1')
+        """
+        return allot(self, targets, level, budget, delta)
+
+    def suggest_bounds(
+        self,
+        column: str,
+        privacy: Any = None,
+        *,
+        share: Number = "0.01",
+        smallest: Number = 1,
+        largest: Number = 10**6,
+        where: Any = None,
+        fresh: bool = False,
+    ) -> CutOffs:
+        """Ends for the values of a column, found privately: for `lower` and `upper` of a sum, a mean, a variance.
+
+        Asked, and charged together, are two quantiles among the points of a public grid (0, 1, 2, 5, 10, 20, 50, ... on
+        both sides), and where the unit is a person, of which share of the people rows are dropped. Each is an answer
+        with its own proof. The ends are one step of the grid beyond the quantiles.
+
+        Parameters
+        ----------
+        column : str
+            The column whose values would be cut.
+        privacy : level or number
+            What the answers together may spend: halves for the two quantiles; for people 2/5, 2/5 and 1/5.
+        share : number
+            The part of rows that may lie beyond each end: 0.01 asks for the 1 % and the 99 % quantile.
+        smallest, largest : numbers
+            Where the grid begins beside 0, and ends; public. For incomes, 100 and 10 million.
+        where : condition, optional
+            Only rows with this condition are looked at.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        CutOffs
+            `.lower` and `.upper`, `.share_above` and `.answers`.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"hours": [30, 38, 40, 41, 60] * 20_000})
+        >>> s = um.Session(table, "work", um.rows(at_most=150_000), "add-remove", budget=2)
+        >>> found = s.suggest_bounds("hours", privacy=1)
+        >>> found.lower, found.upper, all(answer.verify() for answer in found.answers)
+        (10, 100, True)
+        """
+        return suggest(self, column, privacy, share, smallest, largest, where, fresh)
+
+    def suggest_rows_each(
+        self,
+        privacy: Any = None,
+        *,
+        where: Any = None,
+        largest: int = DEFAULT_LARGEST,
+        asked_at: Any = None,
+        fresh: bool = False,
+    ) -> RowsEach:
+        """How many rows of each person to use, found privately: for `rows_each` of `um.people`.
+
+        Asked, and charged, is one question: how many people have how many rows (`rows_per_person`), all rows counted,
+        whatever this session's own `rows_each` is. Few rows per person drop many rows, many need much noise; for every
+        candidate both are set side by side, and the one with the smallest sum is suggested. Open another session with
+        it, on the same account.
+
+        Parameters
+        ----------
+        privacy : level or number
+            What the answer may spend.
+        where : condition, optional
+            Only rows with this condition are counted.
+        largest : int
+            The largest candidate, a public number: candidates are 1, 2, ..., 6, 8, 10, 12, 15, 20, ... up to it.
+        asked_at : level or number, optional
+            The level that answers will be asked at, which says how large their noise is; without it, `privacy`.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        RowsEach
+            `.rows_each`, `.table` with dropped rows and noise of every candidate, and the `.answer` with its proof.
+
+        Examples
+        --------
+        >>> import numpy, pyarrow, utmost as um
+        >>> table = pyarrow.table({"who": numpy.repeat(numpy.arange(3000), [1, 2, 3, 4, 20] * 600)})
+        >>> s = um.Session(table, "visits", um.people("who", rows_each=1), "add-remove", budget=2)
+        >>> found = s.suggest_rows_each(privacy=1)
+        >>> found.rows_each, bool(found.answer.verify()), found.table.column_names
+        (20, True, ['rows_each', 'dropped_rows', 'dropped_up_to', 'noise', 'together'])
+        """
+        return suggest_rows(self, privacy, where, largest, asked_at, fresh)
+
+    def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
+        """Answers to several questions that are declared together, before any of them is answered.
+
+        With an (epsilon, delta) budget and a `delta` for the whole batch they cost what exact composition says at that
+        delta (LIM Theorem 2.4.3), often much less than the sum; otherwise the sum.
+
+        Parameters
+        ----------
+        plans : made by `session.plan`, such as [s.plan.count("age >= 65", privacy=0.1), s.plan.majority(...)]
+        delta : what the whole batch takes of the budget's delta; None charges the sum
+        fresh : True draws again (and spends again) although the identical batch was answered before
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=um.ApproxDP(3, 1e-5))
+        >>> plans = [s.plan.count(f"age >= {age}", privacy=0.05) for age in range(1, 101)]
+        >>> answers = s.batch(plans, delta=1e-6)
+        >>> len(answers), str(s.left)                          # the sum would have been 5
+        (100, 'epsilon 0.792467 of 3, delta 9e-06 of 1e-05')
+        """
+        if not isinstance(plans, Sequence) or isinstance(plans, str) or not plans:
+            raise InvalidInput(f"the batch is {shown(plans)}; {A_BATCH}")
+        odd = [plan for plan in plans if not isinstance(plan, Plan)]
+        if odd:
+            raise InvalidInput(f"the batch holds {shown(odd[0])}, not a plan; {A_BATCH}")
+        asked = [plan.question for plan in plans]
+        if any(plan.source is not self.source for plan in plans):
+            raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
+        self.account.require_active()
+        statements = [question.statement(self.source, self.account.secret) for question in asked]
+        for question in asked:
+            describe(question, self.dataset)  # what fails for a public reason does so before the spend
+        public = {
+            "batch": [{"privacy": str(q.privacy), **self.identity(q)} for q in asked],
+            "delta": None if delta is None else str(delta),
+        }
+        levels = [question.privacy for question in asked]
+        taken = self.account.take_batch(levels, public, delta, _require_fresh(fresh))
+        known = isinstance(taken, Entry)
+        both = list(zip(asked, statements, strict=True))
+        entry = taken if isinstance(taken, Entry) else answered(taken, self.source, both, together=True)
+        state = self.account.state_after(entry)
+        return [
+            Answer(question, self.dataset, released, state, known, self.source)
+            for question, released in zip(asked, entry.answer, strict=True)
+        ]
+
+    def schedule(self, privacy: Any, slots: int, delta: Number | None = None) -> Scheduled:
+        """So many questions of one level, charged now and asked later, whatever earlier answers suggest.
+
+        The level is fixed in advance, so exact composition holds although the questions are not. What comes back asks
+        like a session; every question takes one slot, and its level is the schedule's.
+
+        Parameters
+        ----------
+        privacy : the level of every question
+        slots : how many questions; those that are not asked stay charged
+        delta : what the whole schedule takes of the budget's delta; None charges the sum
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=um.ApproxDP(3, 1e-5))
+        >>> exploring = s.schedule(0.05, slots=100, delta=1e-6)
+        >>> _ = exploring.count("age >= 65")
+        >>> exploring.left, str(s.left)
+        (99, 'epsilon 0.792467 of 3, delta 9e-06 of 1e-05')
+        """
+        level = require_releasable(as_level(privacy))
+        return Scheduled(self, level, self.account.reserve_schedule(level, slots, {"question": "schedule"}, delta))
+
+    def ask(self, question: Question, fresh: bool) -> Answer:
+        """Answer a question: proved and described first, then charged, then read and drawn."""
+        again = _require_fresh(fresh)
+        self.account.require_active()
+        statement = question.statement(self.source, self.account.secret)
+        describe(question, self.dataset)
+        taken = self.account.take(question.privacy, self.identity(question), again)
+        known = isinstance(taken, Entry)
+        entry = taken if isinstance(taken, Entry) else answered(taken, self.source, [(question, statement)])
+        return Answer(question, self.dataset, entry.answer, self.account.state_after(entry), known, self.source)
+
+    def identity(self, question: Question) -> dict[str, Any]:
+        """Everything that defines a question about this table, as plain data: what the ledger compares."""
+        unit = self.terms.unit_in_words
+        bounds = {} if unit == self.account.unit else {"unit": unit}  # other contribution bounds ask something else
+        return {**question.identity, **bounds, "table": self.source.fingerprint}
+
+    def _repr_html_(self) -> str:
+        """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
+        return card(f"Session: {self.terms.unit}; {self.terms.neighbours}", self.budget._repr_html_())
+
+    def __repr__(self) -> str:
+        return f"Session on {self.dataset!r} ({self.terms.unit}, {self.terms.neighbours}): {self.left} left"
+
+
+def _require_fresh(fresh: Any) -> bool:
+    """Whether to draw, and charge, again: nothing but True and False say so."""
+    if not isinstance(fresh, bool):
+        raise InvalidInput(f"fresh is {shown(fresh)}; say True to draw and spend again, or leave it out.")
+    return fresh
+
+
+class Planner(Questions[Plan]):
+    """`session.plan`: what answers would be like."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.source, self.terms = session, session.source, session.terms
+
+    def ask(self, question: Question, fresh: bool) -> Plan:
+        """Plan a question: nothing is read, and what could not be asked is refused as if it were."""
+        _require_fresh(fresh)
+        question.statement(self.source, self.session.account.secret)
+        account = self.session.account
+        return Plan(question, self.session.dataset, str(account.left), self.source, other_table=account.other_table)
+
+
+class Scheduled(Questions[Answer]):
+    """`session.schedule(...)`: questions that take one slot each; leave `privacy` out."""
+
+    def __init__(self, session: Session, level: Level, slots: Schedule) -> None:
+        self.session, self.source, self.terms = session, session.source, session.terms
+        self.privacy, self._slots = level, slots
+
+    @property
+    def left(self) -> int:
+        """How many slots are left."""
+        return self._slots.left
+
+    def level(self, privacy: Any) -> Any:
+        """The schedule's own level, which a question may repeat."""
+        if privacy is not None and as_level(privacy) != self.privacy:
+            raise InvalidInput(f"the schedule's level is {self.privacy}; leave privacy out, or ask the session itself.")
+        return self.privacy
+
+    def ask(self, question: Question, fresh: bool) -> Answer:
+        """Answer a question in the next slot."""
+        session = self.session
+        _require_fresh(fresh)
+        session.account.require_active()
+        statement = question.statement(self.source, session.account.secret)
+        describe(question, session.dataset)
+        slot = self._slots.slot(session.identity(question))
+        entry = answered(slot, self.source, [(question, statement)])
+        released = entry.used[slot.slot - 1][1]
+        return Answer(question, session.dataset, released, session.account.state_after(entry), False, self.source)

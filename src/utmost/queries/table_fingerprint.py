@@ -1,0 +1,44 @@
+"""Which table a session is opened on, in words and as a fingerprint: for the ledger, which notices another one.
+
+Public things only: where the table is, and the names and types of its columns. A user name or password in an address
+is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from utmost.accounting.entries import TableMark
+from utmost.backends.source import Source
+
+
+def mark_of(table: Any, source: Source) -> TableMark:
+    """The mark of an opened table.
+
+    Parameters
+    ----------
+    table : what the session was given: a path, an address, or a frame
+    source : the same, opened
+    """
+    name, place = _named(table)
+    known = json.dumps([place, source.fingerprint]).encode()
+    return TableMark(name, hashlib.sha256(known).hexdigest()[:32])
+
+
+def _named(table: Any) -> tuple[str, str]:
+    """What people call a table, and where it is; a frame has no place."""
+    if not isinstance(table, str | Path):
+        kind = f"a {type(table).__module__.partition('.')[0]} {type(table).__name__}"
+        return kind, kind
+    text = str(table)
+    if "://" in text:
+        address = urlsplit(text)
+        host = address.netloc.rpartition("@")[2]
+        inside = address.fragment or address.path.strip("/")
+        return inside or host, f"{address.scheme}://{host}{address.path}#{address.fragment}"
+    file, hash_sign, inside = text.partition("#")
+    return Path(file).name + hash_sign + inside, str(Path(file).resolve()) + hash_sign + inside

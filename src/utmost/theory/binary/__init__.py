@@ -1,0 +1,1 @@
+"""Yes/no questions on any graph of datasets (BIN, HET)."""

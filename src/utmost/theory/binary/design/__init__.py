@@ -1,0 +1,1 @@
+"""The optimal extension of a binary mechanism, its boundary, and tests of a share."""

@@ -1,0 +1,1 @@
+"""Means, variances and covariances, estimated from released sums."""

@@ -1,0 +1,52 @@
+"""How many rows released sums are made of: every row adds the same number to some of them together.
+
+The two sums of a mean grow by the width of the range with every row, the three of a variance by its square. So what
+they add up to is a count of rows with the noises' sum, and costs nothing more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from utmost.exact import as_rational
+from utmost.mechanism.noise.lattice import IndependentLaw
+from utmost.theory.estimates.design.combined_noise import limits
+from utmost.theory.estimates.design.mean import blocks_of_pair
+
+
+@lru_cache(maxsize=64)
+def total_limit(law: Any, parts: int, confidence: float) -> float:
+    """A number that the sum of so many noises exceeds in size with a probability of at most 1 - confidence.
+
+    Parameters
+    ----------
+    law : the noise of all integers that were released
+    parts : how many of them, those of one group, are added up
+    confidence : a probability below 1
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw
+    >>> geometric = Fraction(9, 10)
+    >>> round(total_limit(IndependentLaw(2, GeometricLaw(geometric)), 2, 0.95), 1)
+    39.3
+    >>> 39 <= total_limit(BallLaw("any", 2, geometric), 2, 0.95) < 44                     # the same law, in blocks
+    True
+    """
+    if isinstance(law, IndependentLaw):
+        return float(limits(replace(law, dimension=parts), np.ones(parts), confidence)[0])
+    if law.dimension != parts:  # one noise on the integers of several groups: each of these is within its limit
+        miss = (1 - as_rational(str(confidence))) / parts
+        return float(parts * law.half_width(1 - miss))
+    if parts != 2:
+        return float(limits(law, np.ones(parts), confidence)[0])
+    places, sides, masses = blocks_of_pair(law, confidence)
+    sizes = (np.abs(np.add.outer(places, places)) + np.add.outer(sides, sides)).ravel()
+    order = np.argsort(sizes)
+    reached = int(np.searchsorted(np.cumsum(masses.ravel()[order]), confidence + 1e-9))
+    return float(sizes[order[min(reached, len(order) - 1)]])

@@ -1,0 +1,1 @@
+"""Local mechanisms for testing, information and any utility; surveys and what is estimated from them."""

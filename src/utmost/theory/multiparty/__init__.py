@@ -1,0 +1,1 @@
+"""Several parties with one bit each, one function of all bits (LIM chapter 4)."""

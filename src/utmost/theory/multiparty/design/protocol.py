@@ -1,0 +1,483 @@
+"""The optimal protocol: every party sends a randomised response, every listener decides as well as that allows.
+
+LIM Theorem 4.4.1: with delta = 0, whatever parties with these levels say to each other in any number of rounds can be
+computed from their randomised responses. So one message each suffices, for every function, every measure of accuracy,
+on average and in the worst case, for all listeners at once. With delta > 0 that holds among protocols without
+interaction and shared coins only (see `xor_sharing_delta`), and the certificate says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel, UtmostError
+from utmost.exact import Number
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
+from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
+from utmost.mechanism.certification import CertifiedMechanism, Check
+from utmost.mechanism.violations import find_violation
+from utmost.privacy import ApproxDP, Level, as_level, level_from_json, promise_in_words, require_accepted
+from utmost.solution import Certificate, Verification
+from utmost.solution.card import card
+from utmost.space import label_from_json, label_to_json
+from utmost.theory.multiparty.design.average import accuracy_by_state, best_accuracy
+from utmost.theory.multiparty.design.decision import Decision, best_answer, posterior_of, read_coin, toss
+from utmost.theory.multiparty.design.functions import (
+    Accuracy,
+    Question,
+    question_from_json,
+    read_accuracy,
+    read_function,
+    read_labels,
+)
+from utmost.theory.multiparty.design.messages import Message, collect, read_bit, require_party
+from utmost.theory.multiparty.design.response import chances, promises_nothing, response
+from utmost.theory.multiparty.design.symmetric_parties import Groups, find_groups
+from utmost.theory.multiparty.design.worst import Rule, average_rule, best_rule
+
+FORMAT, VERSION = "utmost-protocol", 1
+ANY_PROTOCOL = (
+    "LIM Theorem 4.4.1: whatever parties at these levels say to each other, in any number of rounds, can be computed "
+    "from their randomised responses; so no private protocol, interactive or not, is more accurate"
+)
+NO_INTERACTION = (
+    "optimal among non-interactive protocols, in which a message depends on its sender's bit and own coins only: "
+    "whatever a party may send at its level can be computed from its randomised response (Blackwell; LIM 4.3). With "
+    "delta > 0 interaction or shared coins can do better, contrary to LIM Theorem 4.4.1"
+)
+CLOSE = 1e-9
+"""How far, relative to the largest accuracy, a stated value may be from the recomputed one."""
+LOST = 1e-6
+"""How far, relative to the largest accuracy, a decision rule may be from the best possible."""
+
+
+@dataclass(frozen=True, eq=False)
+class Protocol:
+    """What every party sends and what every listener concludes; made by `multiparty.optimal`.
+
+    Attributes
+    ----------
+    question : the function that is computed
+    levels : the privacy promised to each party
+    answers : what a listener may answer
+    accuracy : how good each answer (column) is at each value of the function (row)
+    criterion : "average" over fair bits, or "worst" over the bits
+    """
+
+    question: Question
+    levels: tuple[ApproxDP, ...]
+    answers: tuple[Any, ...]
+    accuracy: Floats
+    criterion: Literal["average", "worst"]
+    name: str = ""
+    """Which occasion this is: messages of one are not taken for those of another."""
+    stated: float | None = None
+    """The central observer's accuracy as the designer computed it, or as a file states it."""
+    agreed: str | None = None
+    """For a listener's own question (`asking`), the fingerprint of the protocol whose messages it hears."""
+    found: dict[int | None, float] = field(default_factory=dict, repr=False)
+    """Accuracies found so far, by listener."""
+    rules: dict[tuple[int | None, int], Rule] = field(default_factory=dict, repr=False)
+    """Worst-case decision rules found so far: of the central observer (None, 0), of a party with a bit."""
+
+    def value(self, party: int | None = None) -> float:
+        """The accuracy of the central observer, who hears the messages, or of a party, who also knows its own bit.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> protocol = um.multiparty.optimal("xor", [1.0, 1.0])
+        >>> round(protocol.value(), 6), round(protocol.value(0), 6)
+        (0.606776, 0.731059)
+        """
+        if party is not None:
+            party = require_party(party, len(self.levels))
+        if party not in self.found:
+            views = self._views(party)
+            if self.criterion == "worst":
+                value = min(self._rule(party, i).value(view, self.accuracy) for i, view in enumerate(views))
+            else:
+                value = float(np.mean([best_accuracy(view, self.accuracy, view.evenly()) for view in views]))
+            self.found[party] = value
+        return self.found[party]
+
+    def mechanism(self, party: int) -> CertifiedMechanism:
+        """What a party's message says about its bit: integer weights, proved private in exact arithmetic."""
+        return response(self.levels[require_party(party, len(self.levels))])
+
+    def promise(self, party: int) -> str:
+        """What a party is promised, in words: read it before anything is sent.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> print(um.multiparty.optimal("xor", [1.0, 2.0]).promise(1))
+        2-DP: whoever thinks two answers equally likely and sees your response guesses yours with probability 88.08 % at
+        most (50 % without it).
+        """
+        return promise_in_words(self.levels[require_party(party, len(self.levels))])
+
+    def respond(self, party: int, bit: int, accept: bool = False) -> Message:
+        """The message of a party: drawn exactly, with the operating system's randomness.
+
+        Every call draws anew and spends the party's privacy again: send one message and keep it.
+        `utmost party respond` keeps a record for you.
+
+        Parameters
+        ----------
+        party : which party responds, from 0
+        bit : its bit, 0 or 1
+        accept : respond although the party's promise is weaker than epsilon = 5 with delta = 0.01, which is otherwise
+            refused (`WeakPromise`); for the party to say, after it saw `promise`
+        """
+        mechanism = self.mechanism(party)
+        require_accepted(self.levels[party], accept)
+        return Message(self.fingerprint, int(party), mechanism.sample(read_bit(bit)))
+
+    def decide(
+        self,
+        messages: Iterable[Any],
+        party: int | None = None,
+        own_bit: int | None = None,
+        coin: Number | None = None,
+    ) -> Decision:
+        """What the messages say: the best answer and the probabilities of the function's values.
+
+        Parameters
+        ----------
+        messages : what `respond` made, one per party, as objects, mappings or lines of JSON, in any order
+        party, own_bit : a party that decides for itself, and its bit; its own message may then be left out
+        coin : for the worst case, where the best rule may toss a coin: a number from 0 up to 1 on which all listeners
+            agreed, so that they conclude the same from the same messages. The value is promised for a coin that is
+            uniform and independent of the bits, so draw it, do not compute it from the messages. Without one, every
+            call tosses its own.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> protocol = um.multiparty.optimal("and", [um.PureDP.from_ratio(3)] * 2)
+        >>> said = [um.multiparty.Message(protocol.fingerprint, i, 1) for i in (0, 1)]
+        >>> protocol.decide(said)
+        Decision(answer=1, posterior={0: 0.4375, 1: 0.5625}, chances={0: 0.0, 1: 1.0})
+        """
+        if (party is None) != (own_bit is None):
+            raise InvalidInput("a party that decides for itself gives both `party` and `own_bit`, others neither.")
+        fallen = None if coin is None else read_coin(coin)
+        heard = collect(messages, self.fingerprint, self.levels, party)
+        likely = np.array([chances(level)[:, heard.get(i, 0)] for i, level in enumerate(self.levels)])
+        view = 0
+        if party is not None:
+            view = read_bit(own_bit)
+            if party in heard and not self.mechanism(party).weights[view, heard[party]]:
+                raise InvalidInput(f"party {party} cannot have sent that message with that bit; check both.")
+            likely[party] = [1 - view, view]
+        posterior = posterior_of(self.question, likely / likely.sum(axis=1, keepdims=True))
+        told = dict(zip(self.question.values, posterior.tolist(), strict=True))
+        if self.criterion == "average":
+            best = best_answer(posterior, self.accuracy)
+            rule = (np.arange(len(self.answers)) == best).astype(float)
+        else:
+            position = self._views(party)[view].transcript(heard)
+            rule = self._rule(party, view).chances[:, position]
+            best = toss(rule, fallen)
+        return Decision(self.answers[best], told, dict(zip(self.answers, rule.tolist(), strict=True)))
+
+    def asking(
+        self,
+        function: Any,
+        accuracy: Accuracy | None = None,
+        criterion: Literal["average", "worst"] = "average",
+        answers: Sequence[Any] | None = None,
+    ) -> Protocol:
+        """The same messages heard by a listener with a question of its own; just as optimal, and nothing more is sent.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> protocol = um.multiparty.optimal("majority", [1.0, 1.0, 2.0])
+        >>> said = [protocol.respond(party, 1) for party in range(3)]
+        >>> protocol.asking("sum", "absolute").decide(said).answer in range(4)
+        True
+        """
+        return _design(function, self.levels, accuracy, criterion, answers, self.name, self.fingerprint)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Why nobody can do better, for the central observer: the theorem, the bound and the gap."""
+        value, bound = self.value(), self._bound(None)
+        interactive = _allows_interaction(self.levels)
+        moved = max(response(level).moved for level in set(self.levels))
+        return Certificate(
+            "theorem",
+            ANY_PROTOCOL if interactive else NO_INTERACTION,
+            f"accuracy, {'average over fair bits' if self.criterion == 'average' else 'worst case over the bits'}",
+            "randomised response by every party, and for every transcript the best "
+            + ("answer" if self.criterion == "average" else "mixture of answers, by linear programming where needed"),
+            bound=bound,
+            gap=max(bound - value, 0.0),
+            notes=(f"in integers, no event about one party's message is moved by more than {moved:.1g}",),
+        )
+
+    def verify(self, party: int | None = None) -> Verification:
+        """Re-prove privacy and optimality from the problem alone, for the central observer or a party.
+
+        Privacy: in integers, for every level. Optimality: the decision rule is played against every state of the
+        inputs, and what it reaches compared with what no rule can exceed.
+        """
+        mechanisms = {level: response(level) for level in self.levels}
+        broken = [find_violation(m.weights, m.bits, m.levels) for m in mechanisms.values()]
+        lost = sum(mechanisms[level].moved for level in self.levels) * float(np.ptp(self.accuracy))
+        private, promised = not any(broken), _summary(self.levels)
+        checks = [Check("privacy", private, next(filter(None, broken), f"{promised} proved in exact arithmetic"))]
+        try:
+            reached, bound = self._reached(party), self._bound(party)
+        except (TooLarge, SolverFailed) as reason:
+            checks.append(Check("optimality", False, str(reason)))
+            return Verification(private, "unproved", float("inf"), tuple(checks))
+        scale = max(1.0, float(np.abs(self.accuracy).max()))
+        if party is None and self.stated is not None:
+            fine = abs(self.stated - reached) <= CLOSE * scale
+            checks.append(Check("value", fine, f"stated {self.stated:.12g}, the decision rule reaches {reached:.12g}"))
+        gap = max(bound - reached, 0.0) + lost
+        detail = f"no decision rule exceeds {bound:.12g}; this one reaches {reached:.12g}"
+        checks.append(Check("optimality", gap <= LOST * scale, detail))
+        held = all(check.passed for check in checks)
+        relies = ANY_PROTOCOL if _allows_interaction(self.levels) else NO_INTERACTION
+        return Verification(private, "theorem" if held else "unproved", gap, tuple(checks), relies)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A name that only this protocol has: of parties, levels, function, accuracy, criterion and name.
+
+        For the worst case also of the rule that everybody decides by, since several may be best.
+        """
+        if self.agreed:
+            return self.agreed
+        content = _problem(self)
+        if self.criterion == "worst":
+            content["rule"] = self._rule(None, 0).chances.tolist()
+        return hashlib.sha256(canonical(content)).hexdigest()[:32]
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the protocol as one JSON file, which every party and listener gets; nothing in it is private."""
+        if self.agreed:
+            raise InvalidInput("this is one listener's own question; save the protocol that the parties agreed on.")
+        rule = self.rules.get((None, 0)) if self.criterion == "worst" else None
+        content = {"format": FORMAT, "version": VERSION, "problem": _problem(self), "value": self.stated}
+        content["rule"] = rule and {
+            "chances": rule.chances.tolist(),
+            "least_favourable": rule.least_favourable.tolist(),
+        }
+        return write_checked(path, content)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Protocol:
+        """Read a protocol written by `save`; `BadFile` if it was changed, cut short or is of another version.
+
+        A decision rule is played against every state of the inputs, and refused unless nothing does better.
+        """
+        return _from_plain(read_checked(path, FORMAT, VERSION, "protocol"))
+
+    def __str__(self) -> str:
+        lines = [f"{self.question.title} of {len(self.levels)} parties at {_summary(self.levels)}"]
+        try:
+            c = self.certificate
+        except TooLarge as reason:
+            return f"{lines[0]}\n  value: not computed: {reason}"
+        lines += [f"  value: {self.value():.10g} ({c.quantity})", f"  optimal: {c.reason}", f"  found by: {c.method}"]
+        lines += [f"  bound: no decision rule exceeds {c.bound:.10g} (gap {c.gap:.2g})"]
+        return "\n".join(lines + [f"  note: {note}" for note in c.notes])
+
+    def _repr_html_(self) -> str:
+        return card(str(self))
+
+    def __repr__(self) -> str:
+        return f"Protocol({self.question.title}, {len(self.levels)} parties, {self.criterion} accuracy)"
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return find_groups(self.question, self.levels)
+
+    def _views(self, party: int | None) -> list[Groups]:
+        """What is unknown to a listener: everything, or for a party, the others' bits, one view per own bit."""
+        if party is None:
+            return [self._groups]
+        return [self._groups.knowing(require_party(party, len(self.levels)), bit) for bit in (0, 1)]
+
+    def _rule(self, party: int | None, view: int) -> Rule:
+        """A listener's decision rule; those for the worst case are kept."""
+        if self.criterion == "average":
+            return average_rule(self._views(party)[view], self.accuracy)
+        if (party, view) not in self.rules:
+            self.rules[party, view] = best_rule(self._views(party)[view], self.accuracy)
+        return self.rules[party, view]
+
+    def _reached(self, party: int | None) -> float:
+        """The accuracy of the decision rule, played against every state."""
+        each = []
+        for i, view in enumerate(self._views(party)):
+            by_state = accuracy_by_state(view, self.accuracy, self._rule(party, i).chances)
+            each.append(float(by_state.min() if self.criterion == "worst" else view.evenly() @ by_state))
+        return min(each) if self.criterion == "worst" else float(np.mean(each))
+
+    def _bound(self, party: int | None) -> float:
+        each = [self._rule(party, i).bound(view, self.accuracy) for i, view in enumerate(self._views(party))]
+        return min(each) if self.criterion == "worst" else float(np.mean(each))
+
+
+@cites("LIM-theorem-4.4.1", "LIM-corollary-4.3.3")
+def optimal(
+    function: Any,
+    levels: Sequence[Level | Number],
+    accuracy: Accuracy | None = None,
+    criterion: Literal["average", "worst"] = "average",
+    answers: Sequence[Any] | None = None,
+    name: str = "",
+) -> Protocol:
+    """The most accurate private protocol for parties with one bit each (LIM Theorem 4.4.1).
+
+    Parameters
+    ----------
+    function : what is computed of the bits
+        A name ("xor", "and", "or", "majority": more than half, "sum", "threshold 3": at least 3), a callable of the
+        tuple of bits, a table of 2^k values in which party 0 is the most significant bit, or `by_count(...)`.
+    levels : one per party: PureDP, ApproxDP, or a number, which means that epsilon
+    accuracy : how good an answer is
+        "zero-one" (the default: 1 if right), "within 2", "absolute" and "squared" (errors, as negative numbers), a
+        table (values x answers), or a callable accuracy(value, answer). Larger is better.
+    criterion : "average" over fair bits, or "worst" over the bits
+    answers : what may be answered; the values of the function if left out
+    name : which occasion this is, such as "vote of May": messages of another are refused
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> protocol = um.multiparty.optimal("majority", [1.0, 1.0, 2.0])
+    >>> round(protocol.value(), 6), round(protocol.value(party=2), 6)
+    (0.731059, 0.767223)
+    >>> bits = [1, 0, 1]
+    >>> protocol.decide([protocol.respond(i, bit) for i, bit in enumerate(bits)]).answer in (0, 1)
+    True
+    """
+    if isinstance(levels, Level | str) or not isinstance(levels, Iterable):
+        raise InvalidInput(f"levels is {levels!r}; give a list with one level per party, such as [1.0, 1.0, 2.0].")
+    promised = tuple(_read_level(level, party) for party, level in enumerate(levels))
+    if not promised:
+        raise InvalidInput("there are no parties; give a list with one level per party.")
+    if not isinstance(name, str):
+        raise InvalidInput(f"name is {name!r}; give text.")
+    return _design(function, promised, accuracy, criterion, answers, name, None)
+
+
+def _design(
+    function: Any,
+    promised: tuple[ApproxDP, ...],
+    accuracy: Accuracy | None,
+    criterion: Literal["average", "worst"],
+    answers: Sequence[Any] | None,
+    name: str,
+    agreed: str | None,
+) -> Protocol:
+    if criterion not in ("average", "worst"):
+        raise InvalidInput(f"criterion is {criterion!r}; say 'average' or 'worst'.")
+    question = read_function(function, len(promised))
+    listed = question.values if answers is None else read_labels(answers, "the answers")
+    if not listed or len(set(listed)) != len(listed):
+        raise InvalidInput(f"answers is {answers!r}; give every possible answer once, at least one.")
+    table = read_accuracy(accuracy, question.values, listed)
+    table.flags.writeable = False
+    protocol = Protocol(question, promised, listed, table, criterion, name, agreed=agreed)
+    try:
+        return replace(protocol, stated=protocol.value())
+    except TooLarge:
+        if criterion == "worst":  # there is no rule to decide by; an average needs none
+            raise
+        return protocol
+
+
+def _read_level(privacy: Level | Number, party: int) -> ApproxDP:
+    level = as_level(privacy)
+    if not isinstance(level, ApproxDP):
+        raise UnsupportedLevel(f"party {party} has {level}; parties need (epsilon, delta) levels, such as PureDP(1).")
+    return level
+
+
+def _allows_interaction(levels: Sequence[ApproxDP]) -> bool:
+    """Whether the theorem covers interactive protocols too: no party has a delta to save, or nobody is to interact."""
+    return len(levels) == 1 or all(level.delta == 0 or promises_nothing(level) for level in levels)
+
+
+def _summary(levels: Sequence[ApproxDP]) -> str:
+    names = [str(level) for level in levels]
+    if len(set(names)) == 1:
+        return f"{names[0]} each"
+    return ", ".join(names) if len(names) <= 6 else f"{len(set(names))} different levels"
+
+
+def _problem(protocol: Protocol) -> dict[str, Any]:
+    return {
+        "function": protocol.question.to_json(),
+        "levels": [level.to_json() for level in protocol.levels],
+        "answers": [label_to_json(answer) for answer in protocol.answers],
+        "accuracy": protocol.accuracy.tolist(),
+        "criterion": protocol.criterion,
+        "name": protocol.name,
+    }
+
+
+def _from_plain(content: dict[str, Any]) -> Protocol:
+    try:
+        problem = content["problem"]
+        question = question_from_json(problem["function"])
+        levels = tuple(level_from_json(level) for level in problem["levels"])
+        promised = tuple(level for level in levels if isinstance(level, ApproxDP))
+        answers = tuple(label_from_json(answer) for answer in problem["answers"])
+        table = np.array(problem["accuracy"], dtype=float)
+        criterion, name = problem["criterion"], problem["name"]
+        if len(promised) != question.parties or len(levels) != question.parties:
+            raise BadFile(f"the file has {len(promised)} levels for {question.parties} parties.")
+        if table.shape != (len(question.values), len(answers)) or not np.isfinite(table).all():
+            raise BadFile("the file's accuracy does not fit its values and answers.")
+        named = criterion in ("average", "worst") and isinstance(name, str)
+        if not named or len(set(answers)) != len(answers) or not answers:
+            raise BadFile("the file's criterion, name or answers are not those of a protocol.")
+        stated = None if content["value"] is None else float(content["value"])
+        protocol = Protocol(question, promised, answers, table, criterion, name, stated)
+        if (content["rule"] is None) != (criterion == "average"):
+            raise BadFile("a decision rule belongs into the file for the worst case, and only then; save it again.")
+        if criterion == "worst":
+            protocol.rules[None, 0] = _read_rule(content["rule"], protocol)
+        return protocol
+    except BadFile:
+        raise
+    except UtmostError as reason:
+        raise BadFile(f"the file holds an impossible protocol: {reason}") from None
+    except NONSENSE as wrong:
+        raise BadFile(f"the file lacks a part of a protocol, or holds nonsense ({wrong}); save it again.") from None
+
+
+def _read_rule(data: Any, protocol: Protocol) -> Rule:
+    (groups,) = protocol._views(None)
+    rule = Rule(np.array(data["chances"], dtype=float), np.array(data["least_favourable"], dtype=float))
+    shapes = (len(protocol.answers), groups.transcripts()), (groups.grid.size,)
+    if (rule.chances.shape, rule.least_favourable.shape) != shapes:
+        raise BadFile("the file's decision rule does not fit its protocol; save it again.")
+    for part, totals in zip(rule, (rule.chances.sum(axis=0), rule.least_favourable.sum()), strict=True):
+        if not ((part >= 0).all() and np.allclose(totals, 1, rtol=0, atol=1e-12)):
+            raise BadFile("the file's decision rule is not made of probabilities; save it again.")
+    reached, bound = rule.value(groups, protocol.accuracy), rule.bound(groups, protocol.accuracy)
+    if bound - reached > LOST * max(1.0, float(np.abs(protocol.accuracy).max())):
+        raise BadFile(
+            f"the file's decision rule reaches {reached:.6g}, and {bound:.6g} is not ruled out: it is not the best "
+            "rule, or its proof is wrong; ask for the file anew."
+        )
+    return rule

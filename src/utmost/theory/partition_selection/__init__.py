@@ -1,0 +1,1 @@
+"""Partition selection: keys found privately, which nobody listed."""

@@ -1,0 +1,236 @@
+"""Keys nobody listed: the mechanism that shows as many of them as a level allows, with numbers beside them.
+
+One key of each unit, units that come or go: every key is shown with the greatest probability that any private
+mechanism shows it with (Desfontaines, Voss, Gipson and Mandayam 2022), and how many units hold it is told at no further
+cost. Where several keys change at once, each gets a share of the level: by exact composition, or by Gaussian steps,
+whichever needs fewer units for a key to be shown; a Gaussian level with a delta is shared by Gaussian steps exactly.
+The joint optimum is not known; what one key alone could have is a bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact import as_literal
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.space.integers import Holders
+from utmost.space.line import cost, require_line_loss
+from utmost.theory.partition_selection.mechanism import MOST_CHANGES, KeepLaw, KeptKeys
+from utmost.theory.vector.design.vectors import best_vector
+
+TOLD = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The shares of delta that are tried for telling all, in Gaussian steps; the rest is the Gaussian's own delta."""
+LEAST_LOST = 1e-30
+"""Gaussian steps that tell all more rarely than this are not tried: they would need thousands of bits."""
+MOST_SPLITS = 48
+HALF = Fraction(1, 2)
+"""Which share of a level the keys take, where nobody chose another."""
+ROUNDED = 1 - 1e-11
+"""Shares are rounded down by this much, so that exact arithmetic finds them within the level."""
+
+
+@lru_cache(maxsize=64)
+def best_keys(
+    space: Holders, level: Level, counted: bool = False, loss: str = "absolute", share: Fraction = HALF
+) -> Solution:
+    """The mechanism that shows as many keys as a level allows, with a count or other numbers beside each.
+
+    Parameters
+    ----------
+    space : Holders
+        How many keys one neighbour changes, and what it does to the numbers beside them.
+    level : ApproxDP or ApproxGaussianDP
+        With a delta above 0: it is how often a key is shown that one unit alone holds.
+    counted : bool
+        Whether the number of holders is told beside the key; it costs nothing.
+    loss : "absolute", "squared", "zero-one" or "within k"
+        Of the numbers that are shown, if there are any.
+    share : Fraction
+        How much of epsilon, or of mu squared, the keys take where other numbers than their holders are shown.
+
+    Returns
+    -------
+    Solution
+        Its value is how many units a key needs to be shown, on average.
+
+    Examples
+    --------
+    >>> best = best_keys(Holders(20_000, 1, "add-remove"), ApproxDP(1, 1e-6))
+    >>> round(best.value, 6), best.certificate.claim, bool(best.verify())
+    (14.067454, 'theorem', True)
+    """
+    level = require_delta(level)
+    if counted or space.numbers is not None:
+        require_line_loss(loss)
+    if space.changes > MOST_CHANGES:
+        raise InvalidInput(
+            f"one neighbour changes {space.changes} keys; at most {MOST_CHANGES} can be hidden: lower keys_each."
+        )
+    spent: tuple[Level, ...] = (level,) if space.numbers is None else shares(level, share)
+    law = best_law(space.changes, spent[0])
+    law.draw(1)  # of nothing private: what cannot be drawn fails before anything is spent
+    noise = None
+    if space.numbers is not None:
+        several = space.numbers.dimension > 1
+        noise = best_vector(space.numbers, spent[1], loss, independent=several).mechanism
+    mechanism = KeptKeys(law, best_border(law, loss) if counted else None, noise, spent)
+    chosen = {} if share == HALF else {"share": str(share)}
+    problem = Problem("keys.shown", space, level, {"loss": loss, "counted": int(counted), **chosen})
+    if space.changes == 1 and noise is None:
+        certificate = certificate_of(problem, mechanism, "theorem")
+    else:
+        bound = min(proved_bound(problem, {}), law.mean_users)
+        certificate = certificate_of(problem, mechanism, "bound", bound, law.mean_users - bound)
+    return Solution(problem, mechanism, law.mean_users, certificate)
+
+
+def require_delta(level: Level) -> ApproxDP | ApproxGaussianDP:
+    """The level if it lets a key be shown that nobody listed; an error that says why not otherwise."""
+    if isinstance(level, ApproxDP) and 0 < level.delta < 1 and level.exponent != math.inf:
+        return level
+    if isinstance(level, ApproxGaussianDP) and level.mu != math.inf:
+        return level
+    remedy = "an (epsilon, delta) level, such as um.ApproxDP(1, 1e-6)"
+    if isinstance(level, GaussianDP) and level.mu != math.inf:
+        remedy = f"it a delta for the keys, such as um.ApproxGaussianDP({as_literal(level.mu)}, 1e-6)"
+    if isinstance(level, ZCDP) and level.rho != math.inf:
+        mu = _root(2 * Fraction(level.rho), 10**6)
+        remedy = f"a Gaussian level with a delta, such as um.ApproxGaussianDP({as_literal(mu)}, 1e-6), which implies it"
+    raise UnsupportedLevel(
+        f"privacy is {level}: at a level without a delta, a key that one unit alone holds is never shown, and so none "
+        f"is. Give {remedy}, or list the keys: by=um.keys(...)."
+    )
+
+
+def shares(level: ApproxDP | ApproxGaussianDP, share: Fraction = HALF) -> tuple[Level, Level]:
+    """A share of epsilon, or of mu squared, and all of delta for the keys; the rest for the numbers beside them.
+
+    Examples
+    --------
+    >>> shares(ApproxDP(1, 1e-6)), shares(ApproxGaussianDP(1, 1e-6), Fraction(16, 25))
+    ((ApproxDP(0.5, 1e-06), PureDP(0.5)), (ApproxGaussianDP(0.8, 1e-06), GaussianDP(0.6)))
+    """
+    if isinstance(level, ApproxGaussianDP):
+        squared = Fraction(level.mu) ** 2
+        keys, numbers = _root(squared * share), _root(squared * (1 - share))
+        return ApproxGaussianDP(keys, level.delta), GaussianDP(numbers)
+    epsilon = _decimal(level)
+    return ApproxDP(epsilon * share, level.delta), PureDP(epsilon * (1 - share))
+
+
+def _root(squared: Fraction, digits: int = 10**15) -> Fraction:
+    """The square root, rounded down."""
+    return Fraction(math.isqrt(squared.numerator * digits**2 // squared.denominator), digits)
+
+
+def _decimal(level: ApproxDP) -> Fraction:
+    """Epsilon as a rational: of a rational e^epsilon, a decimal just below its logarithm."""
+    if level.ratio == 1:
+        return Fraction(level.exponent)
+    return Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)
+
+
+@lru_cache(maxsize=64)
+def best_law(changes: int, level: Level) -> KeepLaw:
+    """The threshold of least mean, of all known, if one neighbour changes so many keys by one unit each.
+
+    Examples
+    --------
+    >>> [best_law(keys, ApproxDP(1, 1e-6)).half for keys in (1, 2, 10)]
+    [14, 27, 72]
+    """
+    if isinstance(level, ApproxGaussianDP):
+        return _gaussian_law(changes, level)
+    assert isinstance(level, ApproxDP)
+    if changes == 1:
+        return KeepLaw(level)
+    found: list[tuple[float, int, KeepLaw]] = []
+    for place, law in enumerate((*_composed(changes, level), *_gaussian(changes, level))):
+        try:
+            found.append((law.mean_users, place, law))
+        except TooLarge:
+            continue
+    for _, _, law in sorted(found):
+        if law.keeps(changes, level):
+            return law
+    raise InvalidInput(
+        f"at {level} next to no key would be shown if one neighbour changes {changes} of them; allow a larger level, "
+        "or fewer keys of each unit."
+    )
+
+
+def _gaussian_law(changes: int, level: ApproxGaussianDP) -> KeepLaw:
+    """Gaussian steps that are together a Gaussian level with a delta: mu over the root of their number, and so on."""
+    if changes == 1:
+        return KeepLaw(GaussianDP(level.mu), level.delta)
+    lost = -math.expm1(math.log1p(-float(level.delta)) / changes) * ROUNDED
+    return KeepLaw(GaussianDP(_root(Fraction(level.mu) ** 2 / changes)), Fraction(f"{lost:.15g}"))
+
+
+def _composed(changes: int, level: ApproxDP) -> Iterator[KeepLaw]:
+    """Equal (epsilon, delta) levels, whose composition is the level: more for each, the more of delta it takes."""
+    epsilon, delta = _decimal(level), float(level.delta)
+    usable = []
+    for i in range((changes + 1) // 2):
+        taken = _composed_delta(float(epsilon) / (changes - 2 * i), changes, i)
+        if taken >= delta * ROUNDED:
+            break
+        usable.append((i, taken))
+    places = np.unique(np.linspace(0, len(usable) - 1, min(MOST_SPLITS, len(usable))).astype(int))
+    for i, taken in (usable[place] for place in places):
+        left = -math.expm1((math.log1p(-delta) - math.log1p(-taken)) / changes)
+        yield KeepLaw(ApproxDP(epsilon / (changes - 2 * i), Fraction(f"{left * ROUNDED:.15g}")))
+
+
+def _composed_delta(epsilon: float, changes: int, i: int) -> float:
+    """The delta at (changes - 2i) epsilon of so many pure levels composed, in floats."""
+    from scipy.special import gammaln
+
+    far = np.arange(i)
+    ways = gammaln(changes + 1) - gammaln(far + 1) - gammaln(changes - far + 1)
+    base = ways + (changes - 2 * i + far) * epsilon - changes * np.logaddexp(0.0, epsilon)
+    return float(np.sum(np.exp(base) * np.expm1(2 * (i - far) * epsilon)))
+
+
+def _gaussian(changes: int, level: ApproxDP) -> Iterator[KeepLaw]:
+    """Gaussian steps that tell all with some probability, for several shares of delta."""
+    delta = float(level.delta)
+    for share in TOLD:
+        told = share * delta
+        mu = _gaussian_mu(level.log_growth, (delta - told) / (1 - told)) / math.sqrt(changes) * ROUNDED
+        lost = -math.expm1(math.log1p(-told) / changes) * ROUNDED
+        if mu > 0 and lost > LEAST_LOST:
+            yield KeepLaw(GaussianDP(Fraction(f"{mu:.15g}")), Fraction(f"{lost:.15g}"))
+
+
+def _gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest mu whose delta at an epsilon is at most this (Balle and Wang 2018)."""
+    from scipy.special import log_ndtr
+
+    def told(mu: float) -> float:
+        high, low = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        return float(np.exp(high) * -np.expm1(low - high))
+
+    low, high = 1e-9, 100.0
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if told(middle) <= delta else (low, middle)
+    return low if told(low) <= delta else 0.0
+
+
+def best_border(law: KeepLaw, loss: str) -> int:
+    """What is best added to n - T where it is shown as the count: the median of T for absolute errors."""
+    thresholds = np.arange(1, law.sure + 1)
+    if loss == "absolute":
+        return law.half
+    if loss == "squared":
+        return max(1, round(law.mean_users))
+    losses = [float(law.chances @ cost(loss, np.abs(border - thresholds))) for border in thresholds.tolist()]
+    return int(np.argmin(losses)) + 1

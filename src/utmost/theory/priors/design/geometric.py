@@ -1,0 +1,38 @@
+"""The truncated geometric mechanism on a line of results (Ghosh, Roughgarden, Sundararajan 2012)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from utmost.errors import InvalidInput
+from utmost.exact import held
+from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import MOST_TABLE
+from utmost.mechanism.decaying_columns import DecayingMechanism, path_peaks
+from utmost.privacy import Level, as_level, require_pure
+from utmost.space.families import path
+
+
+def geometric(n: int, privacy: Level | float) -> FiniteMechanism | DecayingMechanism:
+    """Two-sided geometric noise on 0..n-1, cut off at the ends: after the right remap, best for every count and user.
+
+    Thousands of results have their rows made on demand.
+
+    Examples
+    --------
+    >>> geometric(3, 1.0).matrix.round(6)
+    array([[0.731059, 0.170003, 0.098938],
+           [0.268941, 0.462117, 0.268941],
+           [0.098938, 0.170003, 0.731059]])
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InvalidInput(f"n is {n!r}; give how many results there are, 1 or more.")
+    level = require_pure(as_level(privacy))
+    if math.isinf(level.log_growth):
+        return FiniteMechanism(np.eye(n), range(n), range(n))
+    peaks = path_peaks(n, math.exp(-level.log_growth))
+    if n * n > MOST_TABLE:
+        return DecayingMechanism(path(n), level, peaks)
+    return FiniteMechanism(held(np.exp(-level.log_growth * path(n).distances()) * peaks), range(n), range(n))

@@ -1,0 +1,1 @@
+"""Questions with several ranked answers on any graph of datasets (RAIN)."""

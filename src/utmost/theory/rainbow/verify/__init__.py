@@ -1,0 +1,1 @@
+"""Why nothing private is better for ranked answers: forced prefixes, dual prices, pairs across borders."""

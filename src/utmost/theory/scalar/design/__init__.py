@@ -1,0 +1,1 @@
+"""The best mechanism for one number: staircases, canonical noise, chains, thresholds, tiers (LIM chapter 2)."""

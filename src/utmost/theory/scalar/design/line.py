@@ -1,0 +1,366 @@
+"""One number on a line: the best mechanism known for it at any level, with the proof of how good it is.
+
+| neighbours | level | mechanism | proof |
+|---|---|---|---|
+| next to each other | pure | geometric noise, best remap | theorem (Ghosh, Roughgarden, Sundararajan 2012) |
+| next to each other | any concave | the best chain at every threshold | theorem: a sum of binary optima |
+| farther apart, few points | (epsilon, delta) | the linear program's optimum, or noise | bound from dual prices |
+| farther apart | pure | staircase or geometric noise, best remap | bound from a dual flow, in rationals |
+| any | zCDP | discrete Gaussian noise, best remap | none |
+| farther apart | (epsilon, delta), Gaussian | the best of truncated, canonical, rounded Gaussian | bound from pairs |
+
+Every candidate's expected loss under the prior is computed from its law, and the least is taken. Unbiased answers are
+the noise alone. Everything is chosen from public parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import arb, ctx
+
+from utmost.errors import InvalidInput, TooLarge, UtmostError
+from utmost.exact import Number, as_fmpq, as_rational, endpoints, write_rational
+from utmost.exact.arrays import Floats
+from utmost.mechanism.noise.canonical import CanonicalLaw, require_canonical
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, RoundedGaussian
+from utmost.mechanism.noise.gaussian_on_line import GaussianNoise
+from utmost.mechanism.noise.layers import LayerLaw, LayerNoise, sum_norms, sum_squares
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
+from utmost.privacy.level import decay_above
+from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
+from utmost.space.line import Line, line_prior, require_line_loss, tolerance
+from utmost.theory.priors.design.optimum import optimal
+from utmost.theory.scalar.design.threshold_chains import line_chains
+from utmost.theory.scalar.line import MOST_GUESSED, LineMechanism, NoisyLine
+from utmost.theory.scalar.line_chains import ChainLine, chain_reach
+from utmost.theory.scalar.line_sums import MOST_TABLE
+from utmost.theory.scalar.line_table import TableLine
+from utmost.theory.vector.design.vectors import gaussian_law
+
+MOST_POINTS, MOST_PAIRS = 150, 600
+"""Up to how many points and pairs of neighbours the linear program is solved."""
+MOST_CHAINS, MOST_WEIGHTED = 4 * 10**6, 10**8
+"""Up to how many thresholds times steps chains are optimised one by one: few of them differ, or all, by a prior."""
+MOST_DIGITS = 2**22
+ExactCost: TypeAlias = Callable[[LayerLaw], Fraction]
+"""What noise of a law costs, exactly."""
+LONG = 1000
+"""From so many points on the ends of a line hardly matter to how accurate a best guess is."""
+
+
+def best_on_line(
+    line: Line, level: Level | Number, loss: str = "absolute", prior: Any = None, unbiased: bool = False
+) -> Solution:
+    """The best mechanism known for an integer on a line, and what is proved about better ones.
+
+    Parameters
+    ----------
+    line : Line
+        Where the private integer lies, and how far one neighbour moves it.
+    level : level or number
+        The privacy of one answer; a number is an epsilon. Pure, (epsilon, delta), Gaussian levels and pairs of knots.
+    loss : "absolute", "squared", "zero-one" or "within k"
+        What is to be small on average under the prior.
+    prior : sequence of probabilities, optional
+        How likely each point of the line is, in order; None is uniform.
+    unbiased : bool
+        Release the number with noise of mean 0 and nothing else: not the best guess, and not cut off at the ends. So
+        it is on an unbounded line, `Line(None, None, reach)`, where no mechanism at all has a smaller worst loss.
+
+    Returns
+    -------
+    Solution
+        `sample(point)` draws exactly; the mechanism knows its law, its losses by any loss, and what to believe after
+        an answer.
+
+    Examples
+    --------
+    >>> from utmost.space.line import Line
+    >>> count = best_on_line(Line(0, 1000, 1), 1.0)
+    >>> round(count.value, 6), count.certificate.claim, bool(count.verify())
+    (0.849573, 'theorem', True)
+    >>> anywhere = best_on_line(Line(None, None, 1), 1.0)
+    >>> round(anywhere.value, 6), anywhere.certificate.claim, bool(anywhere.verify())
+    (0.850918, 'theorem', True)
+    >>> total = best_on_line(Line(0, 100_000, 5), 1.0)
+    >>> print(f"{total.value:.4f} >= {total.certificate.bound:.4f}")
+    4.7859 >= 4.7857
+    """
+    level, loss, weights = as_level(level), require_line_loss(loss), line_prior(line, prior)
+    unbiased = unbiased or not line.bounded
+    if weights is None:
+        return _uniform(line, level, loss, unbiased)
+    mechanism, prices = _best(line, level, loss, weights, unbiased)
+    return _proved(mechanism, level, prices)
+
+
+def sketch_on_line(line: Line, level: Level, loss: str, prior: Any = None, unbiased: bool = False) -> Solution:
+    """The mechanism of `best_on_line` without its proof, for a search over many levels.
+
+    On long lines a best guess errs hardly less than its noise: there the noise stands for it.
+
+    Examples
+    --------
+    >>> from utmost.space.line import Line
+    >>> sketch, found = (make(Line(0, 20_000, 1), as_level(0.1), "absolute") for make in (sketch_on_line, best_on_line))
+    >>> bool(0.99 * sketch.value < found.value <= sketch.value), sketch.certificate.claim
+    (True, 'unproved')
+    """
+    unbiased = unbiased or not line.bounded
+    if unbiased or (prior is None and line.points >= LONG):
+        mechanism: LineMechanism = NoisyLine(line, _best_noise(line, level, loss), loss, prior, "none")
+    else:
+        mechanism = _best(line, level, loss, prior, unbiased)[0]
+    data = {"loss": loss, "prior": prior, "unbiased": unbiased}
+    return sketched(Problem("number.line", line, level, data), mechanism, mechanism.expected(loss))
+
+
+@lru_cache(maxsize=64)
+def _uniform(line: Line, level: Level, loss: str, unbiased: bool) -> Solution:
+    mechanism, prices = _best(line, level, loss, None, unbiased)
+    return _proved(mechanism, level, prices)
+
+
+def _best(
+    line: Line, level: Level, loss: str, prior: Floats | None, unbiased: bool
+) -> tuple[LineMechanism, dict[str, Any]]:
+    """The mechanism, and dual prices where a linear program was solved."""
+    reach = max(line.reach, 1)
+    if unbiased:
+        return NoisyLine(line, _best_noise(line, level, loss), loss, prior, "none"), {}
+    if reach == 1 and not _is_pure(level) and not isinstance(level, ZCDP) and loss in ("absolute", "squared"):
+        found = _chains(line, level, loss, prior)
+        if found is not None:
+            return found, {}
+    noises = [_on_line(line, law, loss, prior) for law in _noises(level, reach, loss)]
+    best: LineMechanism = min(noises, key=lambda found: found.expected(loss))
+    if reach == 1:
+        return best, {}
+    table, prices = _program(line, level, loss, prior)
+    if table is not None and table.expected(loss) < best.expected(loss):
+        best = table
+    return best, prices
+
+
+def _best_noise(line: Line, level: Level, loss: str) -> Any:
+    """The law of the best noise for an unbiased answer."""
+    laws = list(_noises(level, max(line.reach, 1), loss))
+    return laws[0] if len(laws) == 1 else min(laws, key=lambda law: law.mean(loss))
+
+
+# ---- candidates ----
+
+
+def _is_pure(level: Level) -> bool:
+    return isinstance(level, ApproxDP) and not level.delta
+
+
+def _noises(level: Level, reach: int, loss: str) -> Iterator[Any]:
+    """Laws of noise that keep a level for moves up to the reach."""
+    if isinstance(level, ZCDP) or (isinstance(level, ApproxDP) and level.delta and reach > 1):
+        law = gaussian_law(level, reach * reach)
+        if isinstance(law, RoundedGaussian | DiscreteGaussian):
+            yield GaussianNoise(law)
+        if isinstance(level, ZCDP):
+            return
+    if isinstance(level, ApproxDP):
+        if 0 < level.log_growth < math.inf:  # pure noise keeps a delta too
+            steps = exact_cost({"absolute": "l1", "squared": "l2"}.get(loss) or f"within {tolerance(loss)}")
+            assert steps is not None
+            yield LayerNoise(best_step(LayerLaw(decay_above(level), reach, 1), steps))
+            geometric = LayerNoise(LayerLaw(decay_above(level, reach), 1, 1))
+            if reach > 1 and geometric.wide <= MOST_GUESSED:  # wider, and nothing is remapped: the staircase is better
+                yield geometric
+        if level.delta or level.log_growth == 0:
+            require_canonical(level)
+            yield CanonicalLaw(level, reach)
+            truncated = CanonicalLaw(_share(level, reach))
+            if reach > 1 and truncated.wide <= MOST_GUESSED:
+                yield truncated
+        return
+    if reach > 1 and isinstance(level, GaussianDP):
+        yield CanonicalLaw(GaussianDP(Fraction(level.mu) / reach))
+        return
+    yield CanonicalLaw(level, reach)
+
+
+def _share(level: ApproxDP, steps: int) -> ApproxDP:
+    """The level of one step of which so many in a row keep a level: its delta a rational just below what is allowed."""
+    if level.log_growth == 0:
+        return ApproxDP(0, level.delta / steps)
+    with ctx.workprec(256):
+        whole = arb(as_fmpq(level.ratio)).log() + arb(as_fmpq(Fraction(level.exponent)))
+        one = endpoints(whole / steps)[0]
+        epsilon = Fraction(math.floor(one * 2**80), 2**80) if level.ratio != 1 else Fraction(level.exponent) / steps
+        each = arb(as_fmpq(epsilon)).expm1() / (steps * arb(as_fmpq(epsilon))).expm1() * as_fmpq(level.delta)
+        least = endpoints(each)[0]
+    bits = 64 + max(0, -math.frexp(float(least))[1])
+    return ApproxDP(epsilon, Fraction(math.floor(least * 2**bits) - 1, 2**bits))
+
+
+def _on_line(line: Line, law: Any, loss: str, prior: Floats | None) -> NoisyLine:
+    """Noise with its best remap, or cut off at the ends where a table of guesses would not fit."""
+    found = NoisyLine(line, law, loss, prior, "best")
+    listed = prior is not None and (line.points + 2 * law.wide) * (2 * law.wide + 1) > MOST_TABLE
+    return NoisyLine(line, law, loss, prior, "cut") if listed or not found.guesses else found
+
+
+def _chains(line: Line, level: Level, loss: str, prior: Floats | None) -> ChainLine | None:
+    """The chain optimum of a count; None where the chains are too long to be optimised one by one."""
+    require_canonical(level)
+    wide = chain_reach(level, np.array([level.even_share()[1]]), line.points)
+    if wide * wide > MOST_CHAINS if prior is None else line.points * wide > MOST_WEIGHTED:
+        return None
+    try:
+        return ChainLine(line, level, line_chains(level, line, loss, prior), loss, prior)
+    except TooLarge:
+        return None
+
+
+def _program(line: Line, level: Level, loss: str, prior: Floats | None) -> tuple[TableLine | None, dict[str, Any]]:
+    """The linear program's optimum where it is small enough, certified, and its dual prices."""
+    few = 1 if _is_pure(level) else 5  # a delta takes a variable for every answer and pair of neighbours
+    if (
+        not isinstance(level, ApproxDP)
+        or few * max(line.points / MOST_POINTS, line.points * line.reach / MOST_PAIRS) > 1
+    ):
+        return None, {}
+    try:
+        method: Any = "columns" if not level.delta and line.points > 40 else "linear-program"
+        solution = optimal(line.space(), level, prior=prior, loss=loss, method=method)
+        certified = solution.certified
+    except UtmostError:
+        return None, {}
+    prices = {
+        "proof": "prices",
+        **{name: solution.certificate.evidence[name] for name in ("dual_places", "dual_values")},
+    }
+    return TableLine(line, certified.weights, certified.bits, loss, prior), prices  # type: ignore[union-attr]
+
+
+# ---- which staircase costs least ----
+
+
+def exact_cost(cost: Any) -> ExactCost | None:
+    """What a name ("l1", "l2", "within 3") stands for, as a function of the law; None for a callable."""
+    if callable(cost):
+        return None
+    if cost in ("l1", "l2"):
+        summed = sum_norms if cost == "l1" else sum_squares
+        return lambda law: law.mean(summed)
+    word, _, number = cost.partition(" ") if isinstance(cost, str) else ("", "", "")
+    if word != "within":
+        raise InvalidInput(
+            f"cost is {cost!r}; say 'l1', 'l2' or 'within 3', or give a symmetric callable of an integer."
+        )
+    bound = math.floor(as_rational(number, "the bound of 'within'"))
+    return lambda law: _tail(law, max(bound, -1) + 1)
+
+
+def _tail(law: LayerLaw, n: int) -> Fraction:
+    if n // law.period * law.decay.denominator.bit_length() > MOST_DIGITS:
+        raise TooLarge(f"the probability of noise beyond {n - 1} has millions of digits here; give a smaller bound.")
+    return law.tail(n)
+
+
+def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
+    """The staircase of least cost: coarse strides, finer ones around the best, then neighbours, all in fractions.
+
+    Let L_r be the mean cost at place r of all periods. Raising place r to the upper step mixes L_r into the mean, so
+    cost(r + 1) lies between cost(r) and L_r. In one dimension L_r does not fall with r if the cost does not fall with
+    |k|: hence costs first fall and then do not, and an r that costs no more than its neighbours costs no more than any.
+    """
+    costs: dict[int, Fraction] = {}
+
+    def at(upper: int) -> Fraction:
+        if upper not in costs:
+            costs[upper] = cost(replace(law, upper=upper))
+        return costs[upper]
+
+    best, stride = 1, law.period
+    if law.dimension == 1:  # the best continuous staircase for the mean size has this share of a period up
+        root = math.sqrt(law.decay)  # 0 at epsilon 3000, where 1/decay is more than a float holds
+        best = min(max(1, round(law.period * root / (1 + root))), law.period)
+        if all(at(best) <= at(other) for other in (best - 1, best + 1) if 1 <= other <= law.period):
+            stride = 1
+    while stride > 1:
+        reach, stride = stride, max(1, stride // 16)
+        tried = range(max(1, best - reach), min(law.period, best + reach) + 1, stride)
+        best = min((best, *tried), key=at)
+    while (better := min((best, max(1, best - 1), min(law.period, best + 1)), key=at)) != best:
+        best = better
+    return replace(law, upper=best)
+
+
+# ---- proofs ----
+
+
+def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any]) -> Solution:
+    line, loss, prior = mechanism.line, mechanism.loss, mechanism.prior
+    unbiased = isinstance(mechanism, NoisyLine) and mechanism.remap == "none"
+    value = mechanism.expected(loss)
+    data = {"loss": loss, "prior": prior, "unbiased": unbiased}
+    problem = Problem("number.line", line, level, data)
+    theorem = _theorem(mechanism, level)
+    if theorem is not None:
+        certificate = certificate_of(problem, mechanism, "theorem", gap=0.0, evidence={"proof": theorem})
+        return Solution(problem, mechanism, value, certificate)
+    bound, evidence = max(_bounds(problem, prices), key=lambda found: found[0], default=(0.0, {}))
+    if not 0 < bound <= value * (1 + 1e-9):
+        certificate = certificate_of(problem, mechanism, "unproved")
+    else:
+        certificate = certificate_of(problem, mechanism, "bound", bound, abs(value - bound), evidence)
+    return Solution(problem, mechanism, value, certificate)
+
+
+def _theorem(mechanism: LineMechanism, level: Level) -> str | None:
+    """The theorem that makes a mechanism the best one, if there is one."""
+    if isinstance(mechanism, ChainLine):
+        return "chains"
+    if not isinstance(mechanism, NoisyLine):
+        return None
+    noise, reach = mechanism.noise, max(mechanism.line.reach, 1)
+    if mechanism.remap == "none":
+        if reach == 1 and isinstance(noise, CanonicalLaw) and noise.level == level:
+            return "canonical"
+        best = _is_pure(level) and isinstance(noise, LayerNoise) and noise.period == reach
+        return "staircase" if best else None
+    geometric = _is_pure(level) and reach == 1 and isinstance(noise, LayerNoise) and mechanism.guesses
+    return "geometric" if geometric else None
+
+
+def _bounds(problem: Problem, prices: dict[str, Any]) -> Iterator[tuple[float, dict[str, Any]]]:
+    """What no private mechanism's expected loss is below, by every road that is open, with its evidence."""
+    line, level, loss = problem.space, problem.privacy, problem.data["loss"]
+    roads = [prices] if prices else []
+    if problem.data["prior"] is None:
+        roads += _flows(line, level, loss)
+        roads += [{"proof": "pairs"}]
+    for evidence in roads:
+        try:
+            yield proved_bound(problem, evidence), evidence
+        except UtmostError:  # this road is closed here
+            continue
+
+
+def _flows(line: Line, level: Level, loss: str) -> list[dict[str, Any]]:
+    """The flow of the best staircase; for squared losses with the growth that costs least at the ends."""
+    if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf:
+        return []
+    law = next(law for law in _noises(level, max(line.reach, 1), loss) if isinstance(law, LayerNoise))
+    b, upper = law.law.decay, law.law.upper
+    growth = b / (1 - b)
+    if level.delta:  # errors are cut off where they are as rare as delta
+        cut = max(2, math.ceil(-math.log(level.delta) / level.log_growth))
+        tried = [step for step in (upper, upper - 1, upper + 1) if 1 <= step <= line.reach]
+        return [{"proof": "flow", "upper": step, "cut": cut, "growth": write_rational(growth)} for step in tried]
+    if loss == "squared":
+        growth += Fraction(max(float(line.reach * b / (1 - b) ** 2) / math.sqrt(law.mean(loss)), 1e-12))
+    return [{"proof": "flow", "upper": upper, "growth": write_rational(growth)}]

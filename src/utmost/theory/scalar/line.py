@@ -1,0 +1,490 @@
+"""One number on a line: what every mechanism for it can say, and the one that is noise with the best guess after it.
+
+`LineMechanism` is any of them: its law, its expected and its worst loss, and what to believe after an answer.
+`NoisyLine` is integer noise, its tails folded, and the best guess put in place of what comes out.
+
+A point x is answered by g(x + K): K is exact integer noise that is private for shifts up to the reach, and g a public
+function, so privacy is that of the noise. Three kinds of g:
+
+* "best": the guess with the least expected loss under the prior, given what came out (its median for absolute loss, its
+  mean for squared loss, its likeliest window for the others). Noise of layers falls by a factor b every `period`
+  steps, so what lies beyond an end tells no more than the same place one period nearer: outputs are folded into
+  -period..m+period without loss. Other noise is cut off where it is too unlikely to matter.
+* "cut": what lies beyond an end becomes that end.
+* "none": whole numbers with an error of mean 0, which may lie beyond the ends.
+
+With reach 1, geometric noise and the best guess are what no private mechanism beats, for any prior and any loss that
+grows with the distance (Ghosh, Roughgarden and Sundararajan 2012).
+
+For the uniform prior all sums over the posterior are differences of cumulative sums of the noise's law, so a line of a
+million points costs no more than the noise is wide; without guessing, sums over staircases are sums of polynomials.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+
+from utmost.errors import InvalidInput, TooLarge
+from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism.certification import Check
+from utmost.mechanism.exact_law import ExactMechanism
+from utmost.mechanism.noise.canonical import CanonicalLaw
+from utmost.mechanism.noise.gaussian_on_line import GaussianNoise
+from utmost.mechanism.noise.layers import LayerNoise
+from utmost.privacy import Level
+from utmost.space.integers import unlisted_from_json, unlisted_to_json
+from utmost.space.line import MOST_LISTED, Line, cost, require_line_loss, spread_out, tolerance
+from utmost.theory.scalar.line_sums import Listed, expected_cut_off, worst_cut_off
+
+Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
+NOISES: dict[str, Any] = {law.kind: law for law in (LayerNoise, CanonicalLaw, GaussianNoise)}
+MOST_WIDE = 5 * 10**7
+"""Up to how far from 0 noise is listed: epsilons from 10^-6 on, in a gigabyte or two."""
+MOST_GUESSED = 2_000_000
+"""How wide noise may be whose best guesses are tabled; wider noise is cut off at the ends instead."""
+MOST_WORK, MOST_ERRORS = 10**6, 2 * 10**8
+ROUNDING = 1e-9
+"""By which share a tail in floats may be too small."""
+
+
+class LineMechanism(ExactMechanism):
+    """A mechanism whose private point is an integer of a line, and whose answer is an integer.
+
+    Attributes
+    ----------
+    line : where the private point lies, and how far a neighbour moves it
+    loss : what it was designed for: "absolute", "squared", "zero-one" or "within k"
+    prior : how likely each point is, in order; None is uniform
+    name : what it is, in words
+    """
+
+    line: Line
+    loss: str
+    prior: Floats | None
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    def noise(self) -> Any:
+        """The law of the noise that is added, or None where the mechanism is not noise."""
+        return None
+
+    @abstractmethod
+    def law(self, point: int) -> tuple[Integers, Floats]:
+        """What is released at a point (some values may stand twice), and with which probabilities, in floats."""
+
+    @abstractmethod
+    def expected(self, loss: str) -> float:
+        """The expected loss under the prior of what is released, by any loss."""
+
+    @abstractmethod
+    def posterior(self, value: int) -> tuple[Integers, Floats]:
+        """What to believe after an answer: points and their probabilities, from the prior."""
+
+    @abstractmethod
+    def interval(self, value: int, confidence: float) -> tuple[int, int]:
+        """Ends between which the point lies: whatever it is, with at least this probability over what is released.
+
+        These are the points at which an answer as low, and one as high, is not too unlikely (Neyman 1937). The ends
+        rest on no prior, unlike `posterior`, and always hold the released value.
+        """
+
+    def risk(self, point: int, loss: str) -> float:
+        """The expected loss at one point."""
+        released, chances = self.law(point)
+        return float(chances @ cost(loss, released - point))
+
+    def worst(self, loss: str) -> float:
+        """The expected loss at the worst point, or at the worst of those that `worst_among` names."""
+        return _worst(self, loss)[0]
+
+    def worst_among(self, loss: str) -> str:
+        """Among which points the worst was sought: empty for all of them; on long lines of wide laws, some hundred."""
+        return _worst(self, loss)[1]
+
+    def hardest(self, loss: str) -> tuple[float, str]:
+        """Both, worked out anew."""
+        last = self.line.points - 1
+        farthest = last if self.prior is not None else min(last, self._settled)
+        each = len(self.law(self.line.first + farthest)[0])
+        positions, among = spread_out(farthest, max(20, MOST_WORK // each))
+        return max(self.risk(self.line.first + position, loss) for position in positions), among
+
+    def errors(self) -> tuple[int, Floats]:
+        """The law of the error under the prior: the least error, and the probability of it and of each one above it.
+
+        Under a uniform prior, points far from both ends err alike, and the two ends mirror each other. On an unbounded
+        line all points do.
+        """
+        if not self.line.bounded:
+            errors, chances = self.law(0)
+            return int(errors[0]), chances
+        points, settled = self.line.points, self._settled
+        alike = self.prior is None and points > 2 * settled + 1
+        places = range(settled + 1 if alike else points)
+        each = max(len(self.law(self.line.first + place)[0]) for place in (places[0], places[-1]))
+        if len(places) * each > MOST_ERRORS:
+            raise TooLarge(f"errors at {len(places)} points, of {each} answers each, take too long to add up.")
+        reach = max(int(np.abs(self._off(place)[0]).max()) for place in places)
+        found = np.zeros(2 * reach + 1)
+        for place in places:
+            off, chances = self._off(place)
+            here = np.bincount(off + reach, chances, 2 * reach + 1)
+            if alike:  # the last of these places stands for all between the ends
+                found += (here + here[::-1]) * (0.5 * (points - 2 * settled) if place == settled else 1.0) / points
+            else:
+                found += here * (1 / points if self.prior is None else self.prior[place])
+        return -reach, found
+
+    def _off(self, place: int) -> tuple[Integers, Floats]:
+        released, chances = self.law(self.line.first + place)
+        return released - self.line.first - place, chances
+
+    @property
+    def _settled(self) -> int:
+        """From which distance to the ends on all points are alike, and both ends mirror each other (uniform prior)."""
+        return self.line.points - 1
+
+
+@lru_cache(maxsize=256)
+def _worst(mechanism: LineMechanism, loss: str) -> tuple[float, str]:
+    """Kept for a few losses of as many mechanisms as designs are: asked at every answer, it takes half a second."""
+    return mechanism.hardest(loss)
+
+
+def weigh(line: Line, points: Integers, likelihood: Floats, prior: Floats | None) -> tuple[Integers, Floats]:
+    """Likelihoods at some points turned into what to believe; even, where floats hold none of them."""
+    weighted = likelihood if prior is None else likelihood * prior[points - line.first]
+    total = weighted.sum()
+    return points, weighted / total if total > 0 else np.full(len(points), 1 / len(points))
+
+
+def not_too_unlikely(
+    points: Integers, as_low: Floats, as_high: Floats, value: int, confidence: float
+) -> tuple[int, int]:
+    """The first and the last point at which answers as low, and as high, as `value` are not too unlikely.
+
+    At any point, answers in a tail of probability (1 - confidence)/2 leave it out on either side, so it is held with
+    at least this confidence. Sums in floats get the benefit of their rounding.
+    """
+    least = (1 - confidence) / 2 * (1 - ROUNDING)
+    held = points[(as_low > least) & (as_high > least)]
+    return int(held.min(initial=value)), int(held.max(initial=value))
+
+
+def plain_prior(prior: Floats | None) -> list[float] | None:
+    """A prior as plain data."""
+    return None if prior is None else prior.tolist()
+
+
+def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
+    """The line and the prior that a file names; nothing in it is believed."""
+    line = unlisted_from_json(data["line"])
+    if not isinstance(line, Line):
+        raise InvalidInput("a number lies on a line.")
+    if data["prior"] is None:
+        return line, None
+    if not line.bounded or line.points > MOST_LISTED:
+        raise InvalidInput(f"{line} are too many for a list.")
+    prior = np.array(data["prior"], dtype=float)
+    if prior.shape != (line.points,) or not (prior >= 0).all() or not abs(float(prior.sum()) - 1) <= 1e-9:
+        raise InvalidInput("the prior is not a distribution over the points of the line.")
+    return line, prior
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLine(LineMechanism):
+    """Exact noise on a line, and what is made of it: the best guess, the nearest point, or nothing."""
+
+    kind: ClassVar[str] = "line.noise"
+    line: Line
+    law_of_noise: Noise
+    loss: str
+    prior: Floats | None = None
+    remap: Literal["best", "cut", "none"] = "best"
+
+    def __post_init__(self) -> None:
+        if not self.line.bounded and (self.remap != "none" or self.prior is not None):
+            raise InvalidInput("on an unbounded line noise is released as it is: no prior, no best guess, no ends.")
+
+    @property
+    def noise(self) -> Noise:
+        return self.law_of_noise
+
+    @property
+    def name(self) -> str:
+        after = {"best": " with the best remap", "cut": " cut off at the ends", "none": ", unbiased"}
+        return f"{self.noise.name} noise{after[self.remap]}"
+
+    @property
+    def guesses(self) -> bool:
+        """Whether answers are best guesses: not where the noise is too wide for a table of them."""
+        return self.remap == "best" and self._wide <= MOST_GUESSED
+
+    def sample(self, point: Any) -> int:
+        """A private answer: exact noise, then the public function of what comes out."""
+        if self.remap == "none":
+            return self.line.clamp(int(point)) + int(self.noise.sample())
+        drawn = self.line.clamp(int(point)) - self.line.first + int(self.noise.sample())
+        if not self.guesses:
+            return self.line.clamp(self.line.first + drawn)
+        return int(self.line.first + int(self._guess(np.array([self._fold(drawn)]))[0]))
+
+    def prove(self, space: Any, level: Level) -> Check:
+        if space != self.line:
+            return Check("privacy", False, f"the noise is made for {self.line}, not for {space}")
+        return self.noise.prove(self.line.reach, level)
+
+    def expected(self, loss: str) -> float:
+        if self.remap == "none":
+            return self.noise.mean(loss)
+        if not self.guesses:
+            return expected_cut_off(self.line.points - 1, self.noise, loss, self.prior)
+        return self._table.expected(loss, self._shifts)
+
+    def law(self, point: int) -> tuple[Integers, Floats]:
+        if self.remap == "none":
+            if self.noise.wide > MOST_WIDE:
+                raise TooLarge(f"noise as wide as {self.noise.wide} is too wide to be listed; use a larger level.")
+            steps = np.arange(-self.noise.wide, self.noise.wide + 1)
+            return point + steps, self.noise.probability(steps)
+        position, first, wide = point - self.line.first, self.line.first, self._wide
+        if self.guesses:
+            below, above = min(position + self._period, wide), min(self._last + self._period - position, wide)
+            outputs = np.arange(position - below, position + above + 1)
+            chances = self.noise.probability(outputs - position) * self._multiplicity(outputs)
+            return first + self._guess(outputs), chances
+        if min(wide, self._last) > MOST_WIDE:
+            raise TooLarge(f"noise as wide as {self.noise.wide} is too wide to be listed; use a larger level.")
+        outputs = np.arange(max(0, position - wide), min(self._last, position + wide) + 1)
+        chances = self.noise.probability(outputs - position)
+        if outputs[0] == 0:
+            chances[0] = float(self.noise.tail(position))
+        if outputs[-1] == self._last:
+            chances[-1] = float(self.noise.tail(self._last - position)) if self._last else 1.0
+        return first + outputs, chances
+
+    def posterior(self, value: int) -> tuple[Integers, Floats]:
+        place, wide = value - self.line.first, self._wide
+        outputs = self._preimage(place) if self.guesses else np.array([place])
+        low, high = max(0, int(outputs.min()) - wide), min(self._last, int(outputs.max()) + wide)
+        if low > high:  # an unbiased answer far beyond an end
+            low = high = 0 if place < 0 else self._last
+        positions = np.arange(low, high + 1)
+        likelihood = np.zeros(len(positions))
+        if not self.guesses:
+            at_end = self.remap == "cut" and place in (0, self._last)
+            sign = 1 if place == 0 else -1  # noise at or beyond the end led here
+            found = self.noise.tail(sign * (positions - place)) if at_end else self.noise.probability(positions - place)
+            return weigh(self.line, positions + self.line.first, found, self.prior)
+        for output, times in zip(outputs.tolist(), self._multiplicity(outputs).tolist(), strict=True):
+            likelihood += times * self.noise.probability(positions - output)
+        return weigh(self.line, positions + self.line.first, likelihood, self.prior)
+
+    def interval(self, value: int, confidence: float) -> tuple[int, int]:
+        """As far around the noisy numbers that lead to an answer as the noise goes with this probability.
+
+        A noisy number beyond an end stands for all that are folded onto it, which lie farther out still.
+        """
+        half = _half_width(self, confidence)
+        if self.remap == "none":
+            return value - half, value + half
+        place = value - self.line.first
+        outputs = self._preimage(place) if self.guesses else np.array([place])
+        ends = int(outputs.min()) - half, int(outputs.max()) + half
+        low, high = (self.line.clamp(self.line.first + end) for end in ends)
+        return min(low, value), max(high, value)
+
+    def risk(self, point: int, loss: str) -> float:
+        if self.remap == "none":
+            return self.noise.mean(loss)
+        return super().risk(point, loss)
+
+    def hardest(self, loss: str) -> tuple[float, str]:
+        if self.remap == "none":
+            return self.noise.mean(loss), ""
+        if not self.guesses:
+            return worst_cut_off(self._last, self.noise, loss)
+        return super().hardest(loss)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "line": unlisted_to_json(self.line),
+            "loss": self.loss,
+            "prior": plain_prior(self.prior),
+            "remap": self.remap,
+            **self.noise.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        line, prior = read_line(data)
+        if data["noise"] not in NOISES or data["remap"] not in ("best", "cut", "none"):
+            raise InvalidInput("the file holds noise, or something made of it, that this version does not know.")
+        noise = NOISES[data["noise"]].from_json(data)
+        return cls(line, noise, require_line_loss(data["loss"]), prior, data["remap"])
+
+    # ---- inside: positions 0.. on the line ----
+
+    @property
+    def _last(self) -> int:
+        return self.line.points - 1
+
+    @cached_property
+    def _period(self) -> int:
+        return self.noise.period if isinstance(self.noise, LayerNoise) else self.noise.wide
+
+    @cached_property
+    def _wide(self) -> int:
+        """How far the noise reaches, for expectations."""
+        return min(self.noise.wide, self._last + self._period)
+
+    @property
+    def _settled(self) -> int:
+        return 2 * self._wide
+
+    @cached_property
+    def _beyond(self) -> float:
+        """How much of the noise's law an output beyond an end stands for: all the periods from there on."""
+        return 1 / float(1 - self.noise.law.decay) if isinstance(self.noise, LayerNoise) else 1.0
+
+    @cached_property
+    def _table(self) -> _Uniform | Listed:
+        law = self.noise.probability(np.arange(self._wide + 1))
+        if self.prior is None:
+            return _Uniform(self._last, self._period, law, self._beyond)
+        return Listed(self._last, self._period, law, self._beyond, self.prior)
+
+    @cached_property
+    def _shifts(self) -> Integers:
+        return self._table.best_shifts(self.loss)
+
+    def _guess(self, outputs: Integers) -> Integers:
+        """The guess at each folded output, as a position on the line."""
+        shifts = self._shifts
+        if len(shifts) == self._last + 2 * self._period + 1:
+            return np.asarray(outputs + shifts[outputs + self._period])
+        ends = len(shifts) - 1  # the two ends mirror each other, and nothing shifts between them
+        low = shifts[np.clip(outputs + self._period, 0, ends)] * (outputs + self._period <= ends)
+        mirrored = self._last - outputs + self._period
+        high = shifts[np.clip(mirrored, 0, ends)] * (mirrored <= ends)
+        return np.asarray(outputs + low - high)
+
+    def _fold(self, output: int) -> int:
+        if not isinstance(self.noise, LayerNoise):
+            return min(max(output, -self._period), self._last + self._period)
+        if output < 0:
+            return -((-output - 1) % self._period + 1)
+        beyond = output - self._last
+        return self._last + (beyond - 1) % self._period + 1 if beyond > 0 else output
+
+    def _multiplicity(self, outputs: Integers) -> Floats:
+        outside = (outputs < 0) | (outputs > self._last)
+        return np.where(outside, self._beyond, 1.0)
+
+    def _preimage(self, position: int) -> Integers:
+        """The folded outputs at which a guess is made."""
+        farthest = int(np.abs(self._shifts).max(initial=0)) + self._period
+        outputs = np.arange(
+            max(-self._period, position - farthest), min(self._last + self._period, position + farthest) + 1
+        )
+        found = outputs[self._guess(outputs) == position]
+        return np.asarray(found if len(found) else np.array([min(max(position, 0), self._last)]))
+
+
+@lru_cache(maxsize=64)
+def _half_width(mechanism: NoisyLine, confidence: float) -> int:
+    """Kept for as many mechanisms as designs are: it is the same at every answer."""
+    return mechanism.noise.half_width(confidence)
+
+
+@dataclass(frozen=True)
+class _Uniform:
+    """Posterior sums under the uniform prior, as differences of cumulative sums.
+
+    `outputs` are those of one end (-period..wide), which the other end mirrors, or all of them where the ends meet. At
+    output o the point is o + u with a probability proportional to law[|u|], for u from max(-o, -wide) to
+    min(last - o, wide).
+    """
+
+    last: int
+    period: int
+    law: Floats
+    fold: float
+
+    @property
+    def wide(self) -> int:
+        return len(self.law) - 1
+
+    @property
+    def mirrored(self) -> bool:
+        return 2 * self.wide + 1 < self.last
+
+    @cached_property
+    def outputs(self) -> Integers:
+        return np.arange(-self.period, (self.wide if self.mirrored else self.last + self.period) + 1)
+
+    @cached_property
+    def bounds(self) -> tuple[Integers, Integers]:
+        low = np.maximum(-self.outputs, -self.wide)
+        return low, np.minimum(self.last - self.outputs, self.wide)
+
+    @cached_property
+    def moments(self) -> tuple[Floats, Floats, Floats]:
+        """Cumulative sums of the law, and of the law times u and u^2, from -wide on; a 0 in front."""
+        u = np.arange(-self.wide, self.wide + 1, dtype=float)
+        both = np.concatenate([self.law[:0:-1], self.law])
+        first = both * u
+        sums = [np.concatenate([[0.0], np.cumsum(terms)]) for terms in (both, first, first * u)]
+        return sums[0], sums[1], sums[2]
+
+    def between(self, k: int, low: Any, high: Any) -> Any:
+        """The sum of law(u)·u^k for u from low to high."""
+        sums = self.moments[k]
+        return sums[high + self.wide + 1] - sums[low + self.wide]
+
+    def best_shifts(self, loss: str) -> Integers:
+        low, high = self.bounds
+        if loss == "absolute":
+            half = self.moments[0][low + self.wide] + self.between(0, low, high) / 2
+            found = np.searchsorted(self.moments[0], half, side="left") - 1 - self.wide
+        elif loss == "squared":
+            mass = self.between(0, low, high)  # at a huge epsilon it may be too small for a float
+            found = np.rint(self.between(1, low, high) / np.where(mass > 0, mass, 1.0)).astype(np.int64)
+        else:
+            reach = tolerance(loss)
+            narrow = high - low < 2 * reach
+            found = np.where(narrow, (low + high) // 2, np.clip(0, low + reach, np.maximum(high - reach, low + reach)))
+        return np.asarray(np.clip(found, low, high))
+
+    def expected(self, loss: str, shifts: Integers) -> float:
+        low, high = self.bounds
+        times = np.where((self.outputs < 0) | (self.outputs > self.last), self.fold, 1.0)
+        total = float((times * self.costs(loss, low, high, shifts)).sum())
+        if self.mirrored:
+            ends = np.array([self.wide])
+            inside = float(self.costs(loss, -ends, ends, np.zeros(1, dtype=np.int64))[0])
+            total = 2 * total + (self.last + 1 - 2 * (self.wide + 1)) * inside
+        return total / (self.last + 1)
+
+    def costs(self, loss: str, low: Integers, high: Integers, shifts: Integers) -> Floats:
+        """The sum over u from low to high of law(u) times the loss of guessing `shifts` instead of u."""
+        s = shifts.astype(float)
+        if loss == "absolute":
+            below = s * self.between(0, low, shifts) - self.between(1, low, shifts)
+            above = self.between(1, shifts, high) - s * self.between(0, shifts, high)
+            return np.asarray(below + above)
+        mass = self.between(0, low, high)
+        if loss == "squared":
+            return np.asarray(self.between(2, low, high) - 2 * s * self.between(1, low, high) + s**2 * mass)
+        reach = tolerance(loss)
+        left, right = np.maximum(shifts - reach, low), np.minimum(shifts + reach, high)
+        return np.asarray(mass - self.between(0, left, right))

@@ -1,0 +1,306 @@
+"""Integers of several public groups of people, each with its own promise: sums with noise, or a table on a window.
+
+The private point has one integer for each group, and one neighbour moves one of them alone. Two laws serve:
+
+* **Sums**: groups are added up into one or several integers, each of which is released by a mechanism of its own on a
+  line. Somebody of a group moves one of these integers, so each must keep the least that one of its groups is promised.
+  Groups that are left out move nothing.
+* **A table** of yes and no on a window of the grid, with a level in each direction (HET). A point outside is answered
+  like the nearest one of the window: cutting an integer off at both ends moves neighbours no farther apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import CannotCertify, InvalidInput
+from utmost.exact import MOST_BITS
+from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism.certification import CertifiedMechanism, Check
+from utmost.mechanism.exact_law import ExactMechanism, law_from_json, law_to_json
+from utmost.mechanism.rounding import Weights
+from utmost.mechanism.sampling import WORD, draw
+from utmost.privacy import Level
+from utmost.space.edge_levels import EdgeLevels
+from utmost.space.integers import Tiers, unlisted_from_json, unlisted_to_json
+from utmost.space.line import Line, cost, spread_out
+from utmost.theory.scalar.line import LineMechanism
+from utmost.theory.scalar.yes_or_no_blocks import Blocks
+
+MOST_WINDOW = 10**5
+"""How many points the table of a file may have."""
+TRIED = 9
+"""At how many places of each part the worst is sought."""
+
+
+@dataclass(frozen=True, eq=False)
+class TieredSums(ExactMechanism):
+    """Sums of some groups' integers, each released by a mechanism on its own line.
+
+    Attributes
+    ----------
+    tiers : the grid
+    parts : for every sum, which groups it adds up; no group is in two of them
+    laws : for every sum, the mechanism that releases it: a `LineMechanism`, or `Blocks` for yes or no
+    """
+
+    kind: ClassVar[str] = "tiers.sums"
+    tiers: Tiers
+    parts: tuple[tuple[int, ...], ...]
+    laws: tuple[Any, ...]
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """The groups that are in no sum."""
+        return tuple(t for t in range(len(self.tiers.lines)) if not any(t in part for part in self.parts))
+
+    @property
+    def guess(self) -> int:
+        """What stands for the integers of the groups that are left out: the middle of each, under a uniform prior."""
+        return sum((line.first + line.last) // 2 for line in map(self.tiers.lines.__getitem__, self.left_out))
+
+    def sample(self, point: Sequence[int]) -> tuple[int, ...]:
+        """What is released: a draw for every sum, exact."""
+        inside = self.tiers.clamp(point)
+        sums = (sum(inside[tier] for tier in part) for part in self.parts)
+        return tuple(int(law.sample(at)) for law, at in zip(self.laws, sums, strict=True))
+
+    def prove(self, space: Any, level: Level) -> Check:
+        """That every sum keeps what the most protected of its groups is promised, and no group is in two sums."""
+        used = [tier for part in self.parts for tier in part]
+        if space != self.tiers or len(set(used)) < len(used) or not set(used) <= set(range(len(self.tiers.lines))):
+            return Check("privacy", False, "the sums are not of these groups, each in one sum at most")
+        promised = self.tiers.levels(level)
+        for part, law in zip(self.parts, self.laws, strict=True):
+            least = min((promised[tier] for tier in part), key=lambda one: one.log_growth)
+            found: Check = law.prove(self.tiers.together(part), least)
+            if not found.passed:
+                return found
+        each = ", ".join(f"tier {tier + 1} {promise}" for tier, promise in enumerate(promised))
+        return Check("privacy", True, f"{each}: one neighbour moves one sum, which keeps what its tiers are promised")
+
+    def errors(self) -> tuple[int, Floats]:
+        """The law of the error of the sum of all that is released, under a uniform prior over the grid."""
+        return added([law.errors() for law in self.laws] + [self._unseen(tier) for tier in self.left_out])
+
+    def expected(self, loss: str) -> float:
+        """The expected loss of the sum of what is released and of the middles of what is left out."""
+        if not self.left_out and len(self.laws) == 1:
+            return float(self.laws[0].expected(loss))
+        return _average(self.errors(), loss)
+
+    def worst(self, loss: str) -> float:
+        """The expected loss at the worst of some points: `TRIED` places of each sum, both ends among them."""
+        parts = []
+        for law in self.laws:
+            places = spread_out(law.line.points - 1, TRIED)[0]
+            middle, last = (law.line.points - 1) // 2, law.line.points - 1
+            parts.append([_law_at(law, place) for place in {*places, middle, last}])
+        parts += [[(end, np.ones(1)) for end in self._ends(tier)] for tier in self.left_out]
+        return max(_average(added(laws), loss) for laws in product(*parts))
+
+    def joint(self, grid: Tiers, border: int) -> Floats:
+        """Of yes or no: how likely each truth and answer are together, under a uniform prior; truths are rows."""
+        here, is_no, yes, no = self._by_sum(border)
+        found = [[here @ (no * is_no), here @ (yes * is_no)], [here @ (no * (1 - is_no)), here @ (yes * (1 - is_no))]]
+        return np.array(found)
+
+    def worst_wrong(self, border: int) -> float:
+        """Of yes or no: the probability of a wrong answer at the worst point."""
+        _, is_no, yes, no = self._by_sum(border)
+        return float(np.maximum(np.where(is_no > 0, yes, 0.0), np.where(is_no < 1, no, 0.0)).max())
+
+    def _by_sum(self, border: int) -> tuple[Floats, Floats, Floats, Floats]:
+        """For every sum: how likely it is, that the truth is no then, and that yes and no are answered."""
+        ((part, law),) = zip(self.parts, self.laws, strict=True)
+        line, rest = self.tiers.together(part), [self.tiers.lines[tier] for tier in self.left_out]
+        here, there = sum_prior([self.tiers.lines[tier] for tier in part]), sum_prior(rest)
+        below = np.concatenate([[0.0], np.cumsum(there)])  # that the rest adds up to less than so much
+        below[-1] = 1.0
+        sums = np.arange(line.first, line.last + 1)
+        is_no = below[np.clip(border - sums - sum(one.first for one in rest), 0, len(there))]
+        blocks = np.clip((sums - law.first_yes) // law.width + law.no, 0, len(law.weights) - 1)
+        yes, no = ((law.weights[:, answer] / (1 << law.bits)).astype(float) for answer in (1, 0))
+        return here, is_no, yes[blocks], no[blocks]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "tiers": unlisted_to_json(self.tiers),
+            "parts": [list(part) for part in self.parts],
+            "laws": [law_to_json(law) for law in self.laws],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        tiers = unlisted_from_json(data["tiers"])
+        parts = tuple(tuple(part) for part in data["parts"])
+        laws = tuple(law_from_json(law) for law in data["laws"])
+        if not isinstance(tiers, Tiers) or len(parts) != len(laws) or not all(parts):
+            raise InvalidInput("sums are of tiers, each with its law.")
+        if not all(type(tier) is int and 0 <= tier < len(tiers.lines) for part in parts for tier in part):
+            raise InvalidInput("a sum is of tiers that there are.")
+        if not all(isinstance(law, LineMechanism | Blocks) for law in laws):
+            raise InvalidInput("a sum is released by a mechanism on a line.")
+        return cls(tiers, parts, laws)
+
+    def _ends(self, tier: int) -> tuple[int, int]:
+        """How far the middle of a group's integer is off at both ends."""
+        line = self.tiers.lines[tier]
+        middle = (line.first + line.last) // 2
+        return middle - line.first, middle - line.last
+
+    def _unseen(self, tier: int) -> tuple[int, Floats]:
+        points = self.tiers.lines[tier].points
+        return self._ends(tier)[1], np.full(points, 1 / points)
+
+
+@dataclass(frozen=True, eq=False)
+class TieredTable(ExactMechanism):
+    """Yes or no about the sum of all groups' integers, from a table of weights on a window of the grid.
+
+    Attributes
+    ----------
+    window : the part of the grid that is told apart
+    weights : for every point of the window, in the order of its digits, the weights of False and True, over 2^bits
+    """
+
+    kind: ClassVar[str] = "tiers.table"
+    window: Tiers
+    weights: Weights
+    bits: int
+
+    def sample(self, point: Sequence[int]) -> bool:
+        """A private answer: drawn exactly from the weights of the nearest point of the window."""
+        inside = self.window.clamp(point)
+        offsets = [at - line.first for at, line in zip(inside, self.window.lines, strict=True)]
+        place = int(np.ravel_multi_index(offsets, [line.points for line in self.window.lines]))
+        return bool(draw(self.weights[place], self.bits, 1)[0])
+
+    def prove(self, space: Any, level: Level) -> Check:
+        """Privacy of the weights on every edge of the window, in integers."""
+        if not isinstance(space, Tiers) or window_of(space, [(w.first, w.last) for w in self.window.lines]) != (
+            self.window
+        ):
+            return Check("privacy", False, "the table is not on a window of this grid")
+        try:
+            CertifiedMechanism(self.weights, self.bits, (False, True), grid_levels(self.window, level))
+        except (CannotCertify, InvalidInput) as reason:
+            return Check("privacy", False, str(reason))
+        each = ", ".join(f"tier {tier + 1} {promise}" for tier, promise in enumerate(self.window.levels(level)))
+        return Check("privacy", True, f"{each}: proved in exact arithmetic on a window of {self.window.points} points")
+
+    @cached_property
+    def yes(self) -> Floats:
+        """The probability of yes at each point of the window."""
+        return (self.weights[:, 1] / (1 << self.bits)).astype(float)
+
+    def joint(self, grid: Tiers, border: int) -> Floats:
+        """How likely each truth and answer are together, under a uniform prior over the grid; truths are rows."""
+        truth, mass = grid_sums(self.window) >= border, self.masses(grid)
+        no = (self.weights[:, 0] / (1 << self.bits)).astype(float)
+        return np.array([[mass[side] @ no[side], mass[side] @ self.yes[side]] for side in (~truth, truth)])
+
+    def worst_wrong(self, border: int) -> float:
+        """The probability of a wrong answer at the worst point."""
+        no = (self.weights[:, 0] / (1 << self.bits)).astype(float)
+        return float(np.where(grid_sums(self.window) >= border, no, self.yes).max())
+
+    def masses(self, space: Tiers) -> Floats:
+        """How much of a uniform prior over the grid is answered like each point of the window."""
+        found = np.ones(1)
+        for line, kept in zip(space.lines, self.window.lines, strict=True):
+            along = np.full(kept.points, 1.0)
+            along[0] += kept.first - line.first
+            along[-1] += line.last - kept.last
+            found = np.outer(found, along / line.points).ravel()
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        rows = [[str(w) for w in row] for row in self.weights.tolist()]
+        return {"window": unlisted_to_json(self.window), "bits": self.bits, "weights": rows}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        window, bits = unlisted_from_json(data["window"]), data["bits"]
+        rows = [[int(w) for w in row] for row in data["weights"]]
+        if not isinstance(window, Tiers) or window.points > MOST_WINDOW or len(rows) != window.points:
+            raise InvalidInput(f"a table has two weights for each point of a grid of up to {MOST_WINDOW} points.")
+        if type(bits) is not int or not 0 < bits <= MOST_BITS or not all(len(row) == 2 for row in rows):
+            raise InvalidInput("a table has two weights for each point, over a power of two.")
+        if any(not 0 <= w <= 1 << bits for row in rows for w in row):
+            raise InvalidInput("a weight is not between 0 and the total.")
+        kind: Any = np.int64 if bits <= WORD else object
+        return cls(window, np.array(rows, dtype=kind), bits)
+
+
+def wrongly(mechanism: TieredSums | TieredTable, grid: Tiers, border: int) -> float:
+    """The probability of a wrong yes or no under a uniform prior over the grid."""
+    joint = mechanism.joint(grid, border)
+    return float(joint[0, 1] + joint[1, 0])
+
+
+def window_of(space: Tiers, ends: Sequence[tuple[int, int]]) -> Tiers | None:
+    """The part of a grid between these ends; None where it reaches beyond the grid."""
+    if len(ends) != len(space.lines):
+        return None
+    lines = []
+    for (first, last), line in zip(ends, space.lines, strict=True):
+        if not line.first <= first <= last <= line.last:
+            return None
+        lines.append(Line(first, last, min(line.reach, last - first)))
+    return Tiers(tuple(lines), space.shares)
+
+
+def grid_levels(space: Tiers, level: Level) -> EdgeLevels:
+    """The level of each edge of a grid: that of the group whose integer it changes."""
+    graph, directions = space.space()
+    return EdgeLevels(graph, named=space.levels(level), which=directions)
+
+
+def grid_sums(space: Tiers) -> Integers:
+    """The sum of the integers at each point of a grid, in the order of their digits."""
+    found: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+    for line in space.lines:
+        found = np.add.outer(found, np.arange(line.first, line.last + 1)).ravel()
+    return found
+
+
+def sum_prior(lines: Sequence[Line]) -> Floats:
+    """How likely each sum of integers is that lie on these lines, each uniformly, from the least sum on.
+
+    Examples
+    --------
+    >>> sum_prior([Line(0, 1, 1), Line(0, 2, 1)]) * 6
+    array([1., 2., 2., 1.])
+    """
+    ways = np.ones(1)  # whole numbers, exact as floats up to 2^53
+    for line in lines:
+        running = np.concatenate([[0.0], np.cumsum(np.pad(ways, (0, line.points - 1)))])
+        ways = running[1:] - running[np.maximum(np.arange(1, len(running)) - line.points, 0)]
+    return np.asarray(ways / ways.sum())
+
+
+def added(laws: Sequence[tuple[int, Floats]]) -> tuple[int, Floats]:
+    """The law of a sum of independent integers: its least value, and the probabilities from there on."""
+    least, chances = 0, np.ones(1)
+    for first, law in laws:
+        least, chances = least + first, np.convolve(chances, law)
+    return least, chances
+
+
+def _law_at(law: LineMechanism, place: int) -> tuple[int, Floats]:
+    released, chances = law.law(law.line.first + place)
+    off = released - law.line.first - place
+    return int(off.min()), np.bincount(off - off.min(), chances).astype(float)
+
+
+def _average(errors: tuple[int, Floats], loss: str) -> float:
+    least, chances = errors
+    return float(chances @ cost(loss, least + np.arange(len(chances))))

@@ -1,0 +1,1 @@
+"""Why nothing private is better for one number: the staircase's dual, thresholds, tiers."""

@@ -1,0 +1,1 @@
+"""Several integers with one vector of noise."""

@@ -1,0 +1,230 @@
+"""Noise for vectors of whole numbers, by the moves that one neighbour makes or by how far it moves them (Euclidean)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.exact import Number, as_whole
+from utmost.mechanism.certification import Check
+from utmost.mechanism.noise.gaussian import GaussianLaw, keeps_gaussian
+from utmost.mechanism.noise.lattice import MOST_SLACK, BallLaw, IndependentLaw, most_slack
+from utmost.privacy import Level, as_level
+from utmost.privacy.pure_part import pure_within
+from utmost.solution import Verification
+from utmost.space.integers import Lattice, Moves
+from utmost.space.line import require_line_loss
+from utmost.theory.scalar.design.noise_arguments import (
+    as_confidence,
+    as_positive,
+    as_private_vector,
+    as_size,
+    exact_integer,
+)
+from utmost.theory.vector.design.ball_laws import ball_laws
+from utmost.theory.vector.design.vectors import gaussian_law, require_level
+
+MOST_DIMENSION = 300
+
+
+@dataclass(frozen=True, eq=False)
+class VectorNoise:
+    """Noise on vectors of whole numbers, its law known exactly.
+
+    Attributes
+    ----------
+    level : the privacy it keeps
+    law : the exact law
+    moves : what one neighbour does: a `Lattice`, or the square of how far it moves a vector (Euclidean)
+    """
+
+    level: Level
+    law: Any
+    moves: Lattice | Fraction
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.law.dimension)
+
+    def probability(self, z: Any) -> float:
+        """The probability of one vector of noise."""
+        point = [int(x) for x in np.atleast_1d(np.asarray(z)).tolist()]
+        if len(point) != self.dimension:
+            raise InvalidInput(f"z has {len(point)} numbers; give {self.dimension}.")
+        if isinstance(self.law, BallLaw):
+            return float(self.law.probability(point))
+        at = np.abs(np.array(point))
+        single = np.where(at > 0, self.law.tail(at) - self.law.tail(at + 1), 1 - 2 * self.law.tail(1))
+        return float(np.prod(single))
+
+    def tail(self, t: ArrayLike) -> Any:
+        """The probability that one number's noise is t or more: a float, or an array of them."""
+        found = self.law.tail(t)
+        return float(found) if np.ndim(found) == 0 else found
+
+    def half_width(self, confidence: Number) -> int:
+        """The least n such that one number's noise is within ±n with at least this probability, decided exactly."""
+        return int(self.law.half_width(as_confidence(confidence)))
+
+    def expected(self, loss: str = "absolute") -> float:
+        """The expected loss of one number: "absolute", "squared", "zero-one" or "within k"."""
+        return float(self.law.mean(require_line_loss(loss)))
+
+    def sample(self, size: int | None = None) -> Any:
+        """Noise alone, drawn exactly with the operating system's randomness: one vector, or an array of `size` rows.
+
+        Of single numbers, one integer or an array of them.
+        """
+        drawn = self.law.draw(1 if size is None else as_size(size))
+        drawn = drawn[:, 0] if self.dimension == 1 else drawn
+        if size is not None:
+            return drawn
+        return int(drawn[0]) if self.dimension == 1 else tuple(int(x) for x in drawn[0])
+
+    def release(self, value: Any) -> Any:
+        """A vector of whole numbers (or one) with exact noise: private for the moves."""
+        whole = as_private_vector(value, self.dimension, exact_integer, "whole number")
+        noise = self.sample()
+        return whole[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(whole, noise, strict=True))
+
+    def simulate(self, size: int, rng: Any = None) -> NDArray[Any]:
+        """Independent noise from a seeded generator in floating point: for study, never for release."""
+        if isinstance(self.law, BallLaw):
+            raise UnsupportedLevel("noise by moves is drawn exactly only; use sample.")
+        generator, far = np.random.default_rng(rng), self.law.half_width(1 - Fraction(1, 10**12)) + 1
+        places = np.arange(-far, far + 1)
+        chances = np.maximum(self.law.tail(places) - self.law.tail(places + 1), 0)
+        return np.asarray(generator.choice(places, size=(as_size(size), self.dimension), p=chances / chances.sum()))
+
+    def verify(self) -> Verification:
+        """Prove privacy again from the law alone, in exact arithmetic. Nothing is claimed about better noise."""
+        if isinstance(self.moves, Lattice):
+            check = self.law.prove(self.moves, self.level)
+        else:
+            single = self.law.single
+            kept = keeps_gaussian(single.kind, self.moves / single.variance, self.level)
+            detail = f"moves of length {float(self.moves) ** 0.5:.6g}, variance {float(single.variance):.6g}"
+            check = Check("privacy", kept, f"{self.level}: {detail}, exactly")
+        return Verification(check.passed, "unproved", float("inf"), (check,))
+
+    def __repr__(self) -> str:
+        return f"VectorNoise ({self.law.name}) at {self.level}, expected absolute {self.expected():.6g}"
+
+
+def lattice(
+    dimension: int,
+    privacy: Level | Number,
+    moves: Moves = "one-way",
+    reach: int = 1,
+    loss: str = "absolute",
+    slack: int | None = 0,
+) -> VectorNoise:
+    """Noise made for the moves that neighbours really make: less than independent noise needs.
+
+    The probability of a vector falls with its norm, whose unit ball is what one row does (the K-norm mechanism of Hardt
+    and Talwar 2010, on a lattice). `session.counts` and `session.histogram` choose it by themselves.
+
+    Parameters
+    ----------
+    dimension : int
+        How many whole numbers an answer has, 1 to 300.
+    privacy : level or number
+        A number is an epsilon. Of other levels, the largest epsilon that implies them.
+    moves : "one-way", "cube", "exchange", "sum-zero" or "any"
+        What one row does. "one-way": 0 or 1 added to every number, or taken away: counts that overlap, where rows come
+        or go. "cube": every number by at most one, up or down: the same where rows are replaced. "exchange": one number
+        up and another down, or one of both: disjoint cells, rows replaced. "sum-zero": one up and another down, so that
+        the sum, which is published, never changes: disjoint cells that hold every row. "any": one number by one.
+    reach : int
+        How many rows one neighbour has.
+    loss : "absolute", "squared", "zero-one" or "within k"
+        For which the steps are best where reach is more than 1, and the slack where it is None.
+    slack : int or None
+        Of one-way and exchange noise on two integers or more. 0 is the K-norm mechanism. With slack a the one-way norm
+        of a vector whose largest rise is P and whose largest fall is M is max(P, M, P + M - a), which one row changes
+        by at most 1 as well: vectors that rise here and fall there, whose numbers are smaller, become likelier. From
+        the exchange norm of vectors whose integers all rise by c or more, or all fall, min(c, a) is taken off. None
+        takes the best slack, as sessions do.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> noise = um.noise.lattice(3, 1.0, moves="one-way")
+    >>> round(noise.expected(), 10), round(um.noise.lattice(3, 1.0, moves="cube").expected(), 6)
+    (1.5829928576, 1.959733)
+    >>> len(noise.release((120, 44, 97))), bool(noise.verify())
+    (3, True)
+    >>> ten, better = um.noise.lattice(10, 1.0), um.noise.lattice(10, 1.0, slack=None)
+    >>> round(ten.expected(), 4), round(better.expected(), 4), better.law.slack, bool(better.verify())
+    (3.9697, 3.5926, 3, True)
+    """
+    size, rows = as_whole(dimension, "dimension", 1, MOST_DIMENSION), as_whole(reach, "reach", 1)
+    if moves not in get_args(Moves):
+        raise InvalidInput(f"moves is {moves!r}; choose from {', '.join(get_args(Moves))}.")
+    level, space = as_level(privacy), Lattice(size, moves, rows, 0, 0)
+    require_level(level)
+    pure = pure_within(level)
+    if pure is None:
+        raise UnsupportedLevel(f"no epsilon above 0 implies {level}; noise by moves needs one.")
+    most = most_slack(moves, size)
+    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) > most:
+        raise InvalidInput(
+            f"slack is {slack} and moves is {moves!r} on {size}; give 0 to {most}: only one-way and exchange noise on "
+            "two numbers or more has slack."
+        )
+    law = min(ball_laws(moves, space, pure, require_line_loss(loss), slack), key=lambda each: each.mean(loss))
+    return VectorNoise(level, law, space)
+
+
+def gaussian(
+    privacy: Level | Number,
+    sensitivity: Number = 1,
+    dimension: int = 1,
+    squared_sensitivity: Number | None = None,
+) -> VectorNoise:
+    """Gaussian noise on whole numbers, its law and its draws exact: rounded, or for zCDP discrete.
+
+    At a Gaussian or (epsilon, delta) level it is a Gaussian rounded to the nearest whole number, which is the Gaussian
+    mechanism with a public rounding after it; at a zCDP level the discrete Gaussian of Canonne, Kamath and Steinke
+    (2020).
+
+    Parameters
+    ----------
+    privacy : GaussianDP, ZCDP, or ApproxDP with delta above 0
+    sensitivity : number
+        How far one neighbour moves an answer at most: the Euclidean length, of vectors.
+    dimension : int
+        How many whole numbers an answer has; each gets noise of its own.
+    squared_sensitivity : number, optional
+        The square of the sensitivity instead, where its root is no rational number: 3 for three counts that one row may
+        all change by one.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> um.noise.gaussian(um.GaussianDP(1)).tail([1, 2]).round(6)
+    array([0.308538, 0.066807])
+    >>> noise = um.noise.gaussian(um.ZCDP(0.5), dimension=3, squared_sensitivity=3)
+    >>> round(noise.expected("squared"), 6), bool(noise.verify())
+    (3.0, True)
+    """
+    level, size = as_level(privacy), as_whole(dimension, "dimension", 1)
+    require_level(level)
+    square = (
+        as_positive(sensitivity, "sensitivity") ** 2
+        if squared_sensitivity is None
+        else as_positive(squared_sensitivity, "squared_sensitivity")
+    )
+    law: GaussianLaw | None = gaussian_law(level, square)
+    if law is None:
+        raise UnsupportedLevel(
+            f"Gaussian noise is not made for {level}; give GaussianDP(mu), ZCDP(rho) or ApproxDP(epsilon, delta), "
+            "delta above 0."
+        )
+    return VectorNoise(level, IndependentLaw(size, law), square)

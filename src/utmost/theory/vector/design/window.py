@@ -1,0 +1,84 @@
+"""Where to look for a proof that no noise on vectors is much better: a window of errors, and what it may prove.
+
+The verifier (`theory/vector/verify/window.py`) finds a flow in the window and says what it proves; here the window is
+chosen, large enough for the level and small enough for about a second, and the largest claim that holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from utmost.mechanism.noise.integer_balls import count_ball, free, sum_absolute, sum_squared
+from utmost.mechanism.noise.lattice import BallLaw
+from utmost.privacy import ApproxDP, Level, PureDP
+from utmost.space.integers import Lattice
+from utmost.theory.vector.design.ball_laws import ball_laws
+
+RADII = {1: 150, 2: 120, 3: 48, 4: 16}
+"""The largest radius of a window, by how many integers it has: flows of seconds."""
+ENOUGH = {1: 14.0, 2: 13.0, 3: 14.0, 4: 13.0}
+"""The radius times epsilon that is enough."""
+SHARES = (0.9998, 0.9985, 0.997, 0.995, 0.99, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""Which shares of the noise's loss within the window are tried as bounds: more no flow in the window proves."""
+MOST_DELTA = 1e-3
+"""Above, a flow loses too much to delta."""
+
+
+def window_evidence(
+    space: Lattice, level: Level, loss: str, proved: Callable[[dict[str, Any]], float]
+) -> dict[str, Any]:
+    """The window that proves most; nothing where none is of use.
+
+    Parameters
+    ----------
+    space : Lattice
+        The integers, and what one neighbour does to them.
+    level : Level
+        Only levels with an epsilon, and little delta, have such proofs.
+    loss : str
+        Of one integer.
+    proved : callable
+        What the verifier finds proved by evidence.
+    """
+    shape, d = free(space.moves, space.dimension)
+    if not isinstance(level, ApproxDP) or shape == "any" or d < 1:
+        return {}
+    few = Lattice(min(d, max(RADII)), shape, 1, 0, 0) if d > max(RADII) else replace(space, reach=1)
+    d = min(d, max(RADII))
+    if not 0 < level.log_growth < 20 or level.delta > MOST_DELTA:
+        return {}
+    steps = 1 if level.delta else max(1, math.ceil(ENOUGH[d] / RADII[d] / level.log_growth))
+    if loss != "absolute" and (steps > 1 or space.reach > 1):
+        return {}
+    epsilon, wide = steps * level.log_growth, steps * space.reach
+    if epsilon >= 20 or space.width < 8 * wide:
+        return {}
+    radius = min(RADII[d], max(4, math.ceil(ENOUGH[d] / epsilon)))
+    law = next(ball_laws(few.moves, few, PureDP(epsilon), loss))
+    least, room = _mean_within(law, radius, loss), max(0.4, 1.1 * math.expm1(epsilon))
+    best: tuple[float, dict[str, Any]] = (0.0, {})
+    for share in SHARES:
+        if share * least * wide <= best[0]:
+            break  # more than its claim no flow proves
+        evidence = {"radius": radius, "slack": law.slack, "steps": steps, "least": share * least, "room": room}
+        found = proved(evidence)
+        if found < best[0]:
+            break  # once everything flows, smaller claims prove less
+        best = (found, evidence)
+    return best[1]
+
+
+def _mean_within(law: BallLaw, radius: int, loss: str) -> float:
+    """The noise's expected loss if it is no farther from 0 than a radius: what the window holds of it."""
+    count = {"absolute": sum_absolute, "squared": sum_squared}.get(loss)
+    if count is None:
+        return law.mean(loss)
+    b, whole, summed = float(law.decay), 0.0, 0.0
+    for s in range(radius + 1):  # layers by the balls that hold them
+        weight = b**s * ((1 - b) if s < radius else 1.0)
+        whole += weight * count_ball(law.shape, law.dimension, s, law.slack)
+        summed += weight * count(law.shape, law.dimension, s, law.slack)
+    return summed / whole

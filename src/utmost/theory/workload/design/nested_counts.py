@@ -1,0 +1,206 @@
+"""Counts of conditions that lie inside each other, from noise on the disjoint cells between them.
+
+The rows of a condition are those of the innermost one, plus those between it and the next, and so on. One row is in one
+of these cells at most, where it may be in all of the counts: so cells need little noise, and a count made of m of them
+errs by a sum of m independent noises. Its law is a convolution, taken here by Fourier transforms of the listed law of
+one noise, so far out that what is left out does not matter to floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from utmost.errors import UnsupportedLevel
+from utmost.exact import Number, as_rational
+from utmost.exact.arrays import Floats
+from utmost.mechanism.noise.lattice import IndependentLaw
+from utmost.privacy import Level
+from utmost.space.integers import Lattice
+from utmost.space.line import tolerance
+from utmost.theory.vector.design.vectors import best_vector_noise
+from utmost.theory.workload.design.prefix_noise import carried_losses
+from utmost.theory.workload.prefix_noise import SPARE, CarriedLaw
+
+MOST_LISTED, MOST_CONVOLVED, MOST_TOGETHER = 2**20, 2**19, 2**24
+"""How many values of a sum are listed for its mean, for its interval (beyond, in wider bins), and of all sums."""
+MOST_DIRECT = 100
+"""Up to how many counts noise on the counts themselves is tried: with more, that on cells has long been better."""
+
+
+def cells_or_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute") -> tuple[Lattice, Any]:
+    """The better of noise on cells, which are then added up, and noise on the counts themselves.
+
+    Parameters
+    ----------
+    cells : Lattice
+        The cells between nested conditions, the innermost first, and what one neighbour does to them.
+    counts : Lattice
+        The running sums of the cells, and what one neighbour does to these.
+    level : Level
+        PureDP, ApproxDP, GaussianDP, ZCDP, or knots.
+    loss : "absolute", "squared", "zero-one" or "within k"
+        Of one count; the least average over all counts is taken.
+
+    Returns
+    -------
+    (Lattice, law)
+        Which of both was taken, `cells` or `counts`, and the law of its noise.
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> cells, counts = Lattice(10, "any", 1, 0, 20_000), Lattice(10, "one-way", 1, 0, 20_000)
+    >>> space, noise = cells_or_counts(cells, counts, PureDP(1))
+    >>> space == cells, round(sum_losses(noise, ["absolute"])["absolute"], 4)
+    (True, 2.3215)
+    """
+    added = None
+    with suppress(UnsupportedLevel):
+        added = best_vector_noise(cells, level, loss, True)
+    if cells.dimension <= MOST_DIRECT or added is None:
+        limit = math.inf if added is None else sum_losses(added, (loss,))[loss]
+        direct = best_vector_noise(counts, level, loss, limit=limit)
+        if added is None or limit > direct.mean(loss):
+            return counts, direct
+    return cells, added
+
+
+def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:
+    """The expected losses of the running sums of independent noises: averaged over all of them, or of the last one.
+
+    Parameters
+    ----------
+    law : IndependentLaw or CarriedLaw
+        The noise on the cells.
+    losses : list of "absolute", "squared", "zero-one" or "within k"
+    last : bool
+        Whether only the sum of all noises is meant, which errs most.
+
+    Examples
+    --------
+    >>> from utmost.mechanism.noise.lattice import GeometricLaw
+    >>> law = IndependentLaw(2, GeometricLaw(Fraction(1, 3)))
+    >>> sum_losses(law, ["squared"]), round(sum_losses(law, ["absolute"])["absolute"], 6)
+    ({'squared': 2.25}, 0.984375)
+    """
+    if isinstance(law, CarriedLaw):
+        return {loss: carried_losses(law, loss, last) for loss in losses}
+    d = law.dimension
+    found = {}
+    for loss in losses:
+        if loss == "squared":
+            found[loss] = law.mean(loss) * (d if last else (d + 1) / 2)
+        else:
+            places, chances, width = _averaged(law, last)
+            found[loss] = float(chances @ _in_bins(loss, places, width))
+    return found
+
+
+@lru_cache(maxsize=64)
+def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tuple[int, ...]:
+    """For the sum of 1, 2, ... of the noises, within which ±n it lies with at least this probability.
+
+    The least such n, decided in floats with a little to spare. Where noise is wide and the noises are many, not every
+    sum is looked at, and one in between gets the n of the next longer one: adding symmetric noise that is likeliest at
+    0 never makes a sum likelier to be within ±n. Noise so wide that its law is listed in bins adds half a bin each.
+
+    Examples
+    --------
+    >>> from utmost.mechanism.noise.lattice import GeometricLaw
+    >>> sum_half_widths(IndependentLaw(3, GeometricLaw(Fraction(1, 3))), 0.95)
+    (3, 4, 4)
+    """
+    if isinstance(law, CarriedLaw):
+        return law.half_widths(confidence)
+    share = float(as_rational(confidence, "the confidence")) + SPARE
+    chances, width = _listed(law, MOST_CONVOLVED, 7.0, 10**10)
+    growth = np.fft.rfft(chances).real
+    looked_at = max(64, MOST_TOGETHER // len(chances))
+    every = np.arange(1, law.dimension + 1)
+    some = every if len(every) <= looked_at else np.unique(np.ceil(np.geomspace(1, len(every), looked_at)).astype(int))
+    found, power, before = [], growth, 1
+    for m in some.tolist():
+        power = power * growth if m == before + 1 else growth**m
+        before = m
+        one = np.fft.irfft(power, len(chances))[: len(chances) // 2]
+        within = 2 * np.cumsum(one) - one[0]
+        n = int(np.searchsorted(np.maximum.accumulate(within), share))
+        found.append(n * width + m * (width // 2))
+    found[0] = law.half_width(confidence)
+    return tuple(found[place] for place in np.searchsorted(some, every).tolist())
+
+
+@lru_cache(maxsize=8)
+def sum_mean_sizes(law: IndependentLaw) -> tuple[float, ...]:
+    """The mean absolute value of the sum of 1, 2, ... of the noises.
+
+    Examples
+    --------
+    >>> from utmost.mechanism.noise.lattice import GeometricLaw
+    >>> [round(size, 6) for size in sum_mean_sizes(IndependentLaw(2, GeometricLaw(Fraction(1, 3))))]
+    [0.75, 1.21875]
+    """
+    chances, width = _listed(law, MOST_CONVOLVED, 10.0, 10**15)
+    growth, n = np.fft.rfft(chances).real, len(chances)
+    places = (np.arange(n) + n // 2) % n - n // 2
+    weights = np.fft.rfft(_in_bins("absolute", places.astype(float), width)).real / n
+    weights[1:-1] *= 2  # the frequencies that are not listed mirror these
+    found, power = [], np.ones_like(growth)
+    for _ in range(law.dimension):
+        power = power * growth
+        found.append(float(weights @ power))
+    return tuple(found)
+
+
+@lru_cache(maxsize=8)
+def _averaged(law: IndependentLaw, last: bool) -> tuple[Floats, Floats, int]:
+    """Places, in bins, and the probabilities of the sum of all noises there, or averaged over all running sums."""
+    d = law.dimension
+    chances, width = _listed(law, MOST_LISTED, 10.0, 10**15)
+    growth = np.fft.rfft(chances).real
+    if last:
+        power = growth**d
+    else:  # the mean of g, g^2, ..., g^d
+        apart = 1 - growth
+        near = apart < 1e-12
+        power = np.where(near, 1.0, growth * (1 - growth**d) / (d * np.where(near, 1.0, apart)))
+    n = len(chances)
+    places = (np.arange(n) + n // 2) % n - n // 2
+    return places.astype(float), np.fft.irfft(power, n), width
+
+
+def _listed(law: IndependentLaw, most: int, deviations: float, rare: int) -> tuple[Floats, int]:
+    """The law of one noise on a circle that the sum of all hardly ever goes half around, in bins of odd width.
+
+    So far as: so many standard deviations of the sum, and what one noise exceeds once in `rare` times.
+    """
+    deviation = math.sqrt(law.mean("squared"))
+    far = deviations * deviation * math.sqrt(law.dimension) + law.half_width(1 - Fraction(1, rare)) + 2
+    width = math.ceil(2 * far / most)
+    width += width % 2 == 0
+    n = 1 << max(4, math.ceil(math.log2(2 * far / width)))
+    half = n // 2
+    tails = np.asarray(law.tail(np.arange(half + 1) * width + (width + 1) // 2))  # beyond the bins 0, 1, 2, ...
+    right = tails[:-1] - tails[1:]
+    chances = np.zeros(n)
+    chances[0] = 1 - 2 * tails[0]
+    chances[1 : half + 1] = right
+    chances[half + 1 :] = right[: half - 1][::-1]
+    return chances, width
+
+
+def _in_bins(loss: str, places: Floats, width: int) -> Any:
+    """The mean loss in each bin."""
+    half, middles = width // 2, places * width
+    if loss == "absolute":
+        return np.where(places == 0, half * (half + 1) / width, np.abs(middles))
+    k = tolerance(loss)
+    free = np.minimum(middles + half, k) - np.maximum(middles - half, -k) + 1
+    return 1 - np.maximum(free, 0) / width

@@ -1,0 +1,167 @@
+"""What many wanted numbers are made of: released tables, and estimates from them, by the words a problem keeps.
+
+A problem's data name the wanted tables ("workload") and those that are released ("strategy"), as text. Everything else
+follows from these and from the noise: shares, estimates, variances, intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput
+from utmost.mechanism.noise.tables import NoisyTables, sum_half_width, sum_mean_size
+from utmost.space.integers import CentredTables, Moves, Tables
+from utmost.theory.workload.hierarchy_algebra import Hierarchy, read_tree, sizes
+from utmost.theory.workload.marginal_algebra import (
+    SCALE,
+    Columns,
+    Released,
+    Shape,
+    cell_variance,
+    cells,
+    estimates,
+    factors,
+    part_shares,
+    read_strategy,
+    read_workload,
+)
+
+MOST_GRAIN = 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Marginal tables that are wanted, made of marginal tables that are released with noise.
+
+    Attributes
+    ----------
+    shape : how many values each column has
+    published : the wanted tables, each by its columns
+    strategy : the released ones, in the order of the mechanism's laws
+    mechanism : the noise
+    grain : what one row counts as in a released table, at least: more than 1 where noise is rounded finer than a row
+    """
+
+    shape: Shape
+    published: tuple[Columns, ...]
+    strategy: tuple[Released, ...]
+    mechanism: NoisyTables
+    grain: int = 1
+
+    @cached_property
+    def units(self) -> dict[Released, int]:
+        """What one row counts as in each released table: centring makes it as many as there are values."""
+        return {table: cells(self.shape, table.centred) * self.times[table] for table in self.strategy}
+
+    @cached_property
+    def times(self) -> dict[Released, int]:
+        """By which whole number each released table is multiplied, such that a row counts `grain` times at least."""
+        return {table: -(-self.grain // cells(self.shape, table.centred)) for table in self.strategy}
+
+    def space(self, moves: Moves, reach: int, upper: int | None) -> Tables | CentredTables:
+        """Where the released tables lie, of at most `upper` rows, neighbours `reach` rows apart."""
+        if any(table.centred for table in self.strategy):
+            tables = tuple((table.columns, table.centred) for table in self.strategy)
+            return CentredTables(self.shape, tables, moves, reach, upper, self.grain)
+        sizes = tuple(cells(self.shape, table.columns) for table in self.strategy)
+        return Tables(sizes, moves, reach * self.grain, None if upper is None else upper * self.grain)
+
+    @cached_property
+    def shares(self) -> dict[Columns, dict[Released, int]]:
+        """How much each released table adds to each part."""
+        laws = zip(self.strategy, self.mechanism.laws, strict=True)
+        nominal = {table: _nominal(law.single) / self.units[table] ** 2 for table, law in laws}
+        if not all(nominal.values()):  # no noise at all: whatever is finest tells everything
+            nominal = dict.fromkeys(nominal, Fraction(1))
+        return part_shares(self.shape, nominal, self.published)
+
+    def variance(self, table: Columns) -> float:
+        """The variance of every cell of a wanted table."""
+        laws = zip(self.strategy, self.mechanism.laws, strict=True)
+        real = {each: law.mean("squared") / self.units[each] ** 2 for each, law in laws}
+        return cell_variance(self.shape, self.shares, real, table)
+
+    def half_width(self, table: Columns, confidence: float) -> float:
+        """How far off a cell of a wanted table is at most, with at least this probability, whatever the rows are."""
+        return sum_half_width(self._terms(table), confidence)
+
+    def mean_size(self, table: Columns) -> float:
+        """How far off a cell of a wanted table is on average."""
+        return sum_mean_size(self._terms(table))
+
+    def _terms(self, table: Columns) -> list[tuple[Any, float, int]]:
+        """What the error of a cell of a wanted table is made of: (law, factor, how many)."""
+        laws = dict(zip(self.strategy, self.mechanism.laws, strict=True))
+        found = factors(self.shape, self.shares, table)
+        return [(laws[above].single, factor / self.units[above], many) for above, factor, many in found]
+
+    def estimate(self, released: Sequence[Any]) -> dict[Columns, NDArray[Any]]:
+        """The wanted tables as exact fractions, in arrays: a total is the same in every one of them."""
+        listed = dict(zip(self.strategy, released, strict=True))
+        unit = math.lcm(*self.units.values())
+        times = {table: unit // own for table, own in self.units.items()}
+        whole = estimates(self.shape, self.shares, listed, times, self.published)
+        return {
+            table: np.asarray(found * Fraction(1, unit * SCALE * cells(self.shape, table)), dtype=object)
+            for table, found in whole.items()
+        }
+
+
+def margins_of(data: Mapping[str, Any], mechanism: NoisyTables) -> Margins:
+    """The marginal tables that a problem is about; nothing in its data is believed."""
+    shape, published = read_workload(data.get("workload"))
+    again, strategy = read_strategy(data.get("strategy"))
+    sizes = tuple(cells(shape, table.columns) for table in strategy)
+    if again != shape or sizes != tuple(law.dimension for law in mechanism.laws):
+        raise InvalidInput("the released tables are not those that the noise is for.")
+    return Margins(shape, published, strategy, mechanism, grain_of(data))
+
+
+def grain_of(data: Mapping[str, Any]) -> int:
+    """What one row counts as in a released table."""
+    grain = data.get("grain")
+    if type(grain) is not int or not 1 <= grain <= MOST_GRAIN:
+        raise InvalidInput("a row counts as a whole number in a released table.")
+    return grain
+
+
+def mean_variance(data: Mapping[str, Any], mechanism: NoisyTables) -> float:
+    """The variance of the wanted numbers, averaged over all of them."""
+    found = margins_of(data, mechanism)
+    sizes = [cells(found.shape, table) for table in found.published]
+    return math.fsum(n * found.variance(table) for n, table in zip(sizes, found.published, strict=True)) / sum(sizes)
+
+
+def hierarchy_of(data: Mapping[str, Any], mechanism: NoisyTables) -> Hierarchy:
+    """The hierarchy that a problem is about; nothing in its data is believed."""
+    tree = read_tree(data.get("workload"))
+    try:
+        strategy = tuple(int(level) for level in str(data.get("strategy")).split(","))
+    except ValueError:
+        raise InvalidInput("the released levels of a hierarchy are numbers.") from None
+    fits = list(strategy) == sorted(set(strategy)) and set(strategy) <= set(range(len(tree) + 1))
+    if not fits or tuple(sizes(tree)[i] for i in strategy) != tuple(law.dimension for law in mechanism.laws):
+        raise InvalidInput("the released levels are not those that the noise is for.")
+    return Hierarchy(tree, strategy, mechanism, grain_of(data))
+
+
+def hierarchy_variance(data: Mapping[str, Any], mechanism: NoisyTables) -> float:
+    """The variance of the counts of all nodes of a hierarchy, averaged over them."""
+    found = hierarchy_of(data, mechanism).variances
+    return math.fsum(float(level.sum()) for level in found) / sum(len(level) for level in found)
+
+
+def _nominal(single: Any) -> Fraction:
+    """The variance of one integer's noise as a fraction, or near to it: what shares are made by."""
+    if hasattr(single, "variance"):
+        return Fraction(single.variance)
+    b = single.decay
+    return Fraction(2 * b / (1 - b) ** 2)
