@@ -69,7 +69,9 @@ class Asked:
             return {"tally": [np.asarray(part).tolist() for part in point]}
         if isinstance(point, Found):
             return numbers_by_key(point)
-        names, point = getattr(self.question, "names", ("yes",)), point if isinstance(point, tuple) else (point,)
+        question, point = self.question, point if isinstance(point, tuple) else (point,)
+        whole = isinstance(question, OneNumber | SeveralSums)
+        names = question.statistic.parts if whole else getattr(question, "names", ("yes",))
         if len(names) != len(point):  # noise is on other sums than those that have names
             return {"tally": list(point)}
         return dict(zip(names, point, strict=True))

@@ -264,8 +264,8 @@ def endpoints(ball: arb) -> tuple[Fraction, Fraction]:
     """The rational ends of a ball."""
 
     def as_fraction(x: arb) -> Fraction:
-        mantissa, exponent = x.man_exp()
-        return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+        mantissa, exponent = map(int, x.man_exp())
+        return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
 
     with ctx.workprec(4 * MOST_BITS):  # the ends are rounded outwards to the working precision
         return as_fraction(ball.lower()), as_fraction(ball.upper())

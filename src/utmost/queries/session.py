@@ -1,10 +1,4 @@
-"""A table, a budget, and questions: the way from private rows to a private answer.
-
-What happens to a question: it is checked and designed from public parameters (schema, unit, ranges, loss, prior,
-level), and its mechanism proved private; its spend is reserved in the ledger, durably; the engine computes a few
-integers; an exact draw is made; the answer is recorded. Everything that can fail for a public reason fails before the
-spend. What fails after it suspends the account, with one fixed sentence (`fuse.py`).
-"""
+"""A table, a budget, and questions: the way from private rows to private answers (`release` has it on one page)."""
 
 from __future__ import annotations
 
@@ -15,7 +9,6 @@ from typing import Any
 
 from utmost.accounting import Account, Ledger, Price, Schedule
 from utmost.accounting.account import Left, Spent
-from utmost.accounting.entries import Entry
 from utmost.backends.embedded import Engine
 from utmost.backends.opening import open_table
 from utmost.errors import InvalidInput, shown
@@ -32,15 +25,14 @@ from utmost.queries.predicate import as_where
 from utmost.queries.predicate.python import Row
 from utmost.queries.public_tables import with_public
 from utmost.queries.questions import Question, Terms
-from utmost.queries.questions.question import describe, require_reachable, require_releasable
+from utmost.queries.questions.question import require_reachable, require_releasable
 from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST
+from utmost.queries.release import release, release_in_slot, release_together
 from utmost.queries.rows_suggestion import RowsEach, suggest_rows
-from utmost.queries.suspend_on_failure import answered
 from utmost.queries.table_fingerprint import mark_of
 from utmost.queries.units import Unit, require_neighbours
 from utmost.solution.card import card
 
-"""The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
 A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
 
 
@@ -421,24 +413,7 @@ class Session(Questions[Answer]):
         asked = [plan.question for plan in plans]
         if any(plan.source is not self.source for plan in plans):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
-        self.account.require_active()
-        statements = [question.statement(self.source, self.account.secret) for question in asked]
-        for question in asked:
-            describe(question, self.dataset)  # what fails for a public reason does so before the spend
-        public = {
-            "batch": [{"privacy": str(q.privacy), **self.identity(q)} for q in asked],
-            "delta": None if delta is None else str(delta),
-        }
-        levels = [question.privacy for question in asked]
-        taken = self.account.take_batch(levels, public, delta, _require_fresh(fresh))
-        known = isinstance(taken, Entry)
-        both = list(zip(asked, statements, strict=True))
-        entry = taken if isinstance(taken, Entry) else answered(taken, self.source, both, together=True)
-        state = self.account.state_after(entry)
-        return [
-            Answer(question, self.dataset, released, state, known, self.source)
-            for question, released in zip(asked, entry.answer, strict=True)
-        ]
+        return release_together(self, asked, delta, _require_fresh(fresh))
 
     def schedule(self, privacy: Any, slots: int, delta: Number | None = None) -> Scheduled:
         """So many questions of one level, charged now and asked later, whatever earlier answers suggest.
@@ -466,15 +441,8 @@ class Session(Questions[Answer]):
         return Scheduled(self, level, self.account.reserve_schedule(level, slots, {"question": "schedule"}, delta))
 
     def ask(self, question: Question, fresh: bool) -> Answer:
-        """Answer a question: proved and described first, then charged, then read and drawn."""
-        again = _require_fresh(fresh)
-        self.account.require_active()
-        statement = question.statement(self.source, self.account.secret)
-        describe(question, self.dataset)
-        taken = self.account.take(question.privacy, self.identity(question), again)
-        known = isinstance(taken, Entry)
-        entry = taken if isinstance(taken, Entry) else answered(taken, self.source, [(question, statement)])
-        return Answer(question, self.dataset, entry.answer, self.account.state_after(entry), known, self.source)
+        """Answer a question: see `release`."""
+        return release(self, question, _require_fresh(fresh))
 
     def identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
@@ -531,12 +499,5 @@ class Scheduled(Questions[Answer]):
 
     def ask(self, question: Question, fresh: bool) -> Answer:
         """Answer a question in the next slot."""
-        session = self.session
         _require_fresh(fresh)
-        session.account.require_active()
-        statement = question.statement(self.source, session.account.secret)
-        describe(question, session.dataset)
-        slot = self._slots.slot(session.identity(question))
-        entry = answered(slot, self.source, [(question, statement)])
-        released = entry.used[slot.slot - 1][1]
-        return Answer(question, session.dataset, released, session.account.state_after(entry), False, self.source)
+        return release_in_slot(self.session, question, self._slots)

@@ -1,0 +1,91 @@
+"""The way of an answer, on one page.
+
+A query is compiled and rehearsed (public things only), its mechanism designed and proved private, the spend reserved in
+the ledger, durably; then the engine computes a few integers, an exact draw is made, and the answer recorded. Everything
+that can fail for a public reason fails before the spend; what fails after it suspends the account, with one fixed
+sentence (`suspend_on_failure`). Words, comparisons and worst cases are worked out when somebody looks at the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from utmost.accounting import Schedule
+from utmost.accounting.entries import Entry
+from utmost.exact import Number
+from utmost.queries.answers import Answer
+from utmost.queries.questions import Question
+from utmost.queries.questions.question import proved_private
+from utmost.queries.suspend_on_failure import answered
+
+if TYPE_CHECKING:
+    from utmost.backends.source import Statement
+    from utmost.queries.session import Session
+
+
+def prepare(session: Session, queries: Sequence[Question]) -> list[tuple[Question, Statement]]:
+    """The queries with their statements: compiled, rehearsed on public rows, designed, and proved private."""
+    session.account.require_active()
+    statements = [(query, query.statement(session.source, session.account.secret)) for query in queries]
+    for query in queries:
+        proved_private(query)
+    return statements
+
+
+def release(session: Session, query: Question, fresh: bool) -> Answer:
+    """Answer a query; the recorded answer comes back, and nothing is spent, if the identical one was answered before.
+
+    Parameters
+    ----------
+    session : Session
+        The table and its account.
+    query : Question
+        What is asked.
+    fresh : bool
+        Whether to draw and spend again although it was answered before.
+    """
+    prepared = prepare(session, [query])
+    charge = session.account.take(query.privacy, session.identity(query), fresh)
+    recorded = isinstance(charge, Entry)
+    entry = charge if isinstance(charge, Entry) else answered(charge, session.source, prepared)
+    return _answer(session, query, entry.answer, entry, recorded)
+
+
+def release_together(session: Session, queries: Sequence[Question], delta: Number | None, fresh: bool) -> list[Answer]:
+    """Answer several queries that were declared together, at the price of their exact composition.
+
+    Parameters
+    ----------
+    session : Session
+        The table and its account.
+    queries : sequence of Question
+        What is asked.
+    delta : number or None
+        What the whole batch takes of the budget's delta; None charges the sum.
+    fresh : bool
+        Whether to draw and spend again although the identical batch was answered before.
+    """
+    prepared = prepare(session, queries)
+    declared = {
+        "batch": [{"privacy": str(query.privacy), **session.identity(query)} for query in queries],
+        "delta": None if delta is None else str(delta),
+    }
+    charge = session.account.take_batch([query.privacy for query in queries], declared, delta, fresh)
+    recorded = isinstance(charge, Entry)
+    entry = charge if isinstance(charge, Entry) else answered(charge, session.source, prepared, together=True)
+    pairs = zip(queries, entry.answer, strict=True)
+    return [_answer(session, query, released, entry, recorded) for query, released in pairs]
+
+
+def release_in_slot(session: Session, query: Question, slots: Schedule) -> Answer:
+    """Answer a query in the next slot of a schedule, which was charged when it was made."""
+    prepared = prepare(session, [query])
+    slot = slots.slot(session.identity(query))
+    entry = answered(slot, session.source, prepared)
+    return _answer(session, query, entry.used[slot.slot - 1][1], entry, recorded=False)
+
+
+def _answer(session: Session, query: Question, released: Any, entry: Entry, recorded: bool) -> Answer:
+    state = session.account.state_after(entry)
+    return Answer(query, session.dataset, released, state, recorded, session.source)
