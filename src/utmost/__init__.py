@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from utmost.design.comparison import compare
     from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
     from utmost.mechanism.certification import CertifiedMechanism, certify
-    from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
+    from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP, SuitablePair
     from utmost.queries import Answer, Plan, Session, audit, people, rows
     from utmost.queries.bins import bins
     from utmost.queries.found_keys import discover
@@ -132,16 +132,20 @@ PACKAGES = (
 _HOME = {name: home for home, names in HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    """Load what is asked for, once."""
-    if name not in __all__:
-        raise AttributeError(f"module 'utmost' has no attribute {name!r}")
-    home = _HOME.get(name, "utmost")
-    found = (
-        import_module(f"{home}.{name}") if home in ("utmost", "utmost.design") else getattr(import_module(home), name)
-    )
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        """Load what is asked for, once."""
+        if name not in __all__:
+            raise AttributeError(f"module 'utmost' has no attribute {name!r}")
+        home = _HOME.get(name, "utmost")
+        found = (
+            import_module(f"{home}.{name}")
+            if home in ("utmost", "utmost.design")
+            else getattr(import_module(home), name)
+        )
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

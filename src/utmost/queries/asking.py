@@ -51,7 +51,7 @@ from utmost.queries.questions.plurality import Plurality
 from utmost.queries.questions.priors import require_unbiased
 from utmost.queries.questions.quantile import Quantile
 from utmost.queries.questions.quantiles import MOST_CANDIDATES, Quantiles
-from utmost.queries.questions.question import Question, Terms
+from utmost.queries.questions.question import Question, Terms, as_of
 from utmost.queries.questions.ranges import Ranges
 from utmost.queries.questions.ranked import Ranked
 from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST, RowsPerPerson
@@ -208,7 +208,7 @@ class Questions(ABC, Generic[Made]):
         """
         if self.terms.unit.tiers and by is None:
             return self.pose(TieredCount, privacy, where, fresh, of=of, loss=loss, prior=prior, unbiased=unbiased)
-        aggregate = Count(counted=of)
+        aggregate = Count(counted=as_of(of, self.terms.unit))
         if by is None:
             return self.pose(
                 OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, prior=prior, unbiased=unbiased
@@ -1485,7 +1485,9 @@ class Questions(ABC, Generic[Made]):
         level, condition = self.level(privacy), self.where(where)
         if candidates is None:
             by = as_discover(column, keys_each)
-            return self.pose(TopFound, level, where, fresh, aggregate=Count(counted=of), by=by, k=k)
+            return self.pose(
+                TopFound, level, where, fresh, aggregate=Count(counted=as_of(of, self.terms.unit)), by=by, k=k
+            )
         asked = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
         return self.ask(asked, fresh)
 

@@ -23,6 +23,7 @@ from utmost.space.integers import Lattice, Moves
 if TYPE_CHECKING:
     from utmost.mechanism.noise.lattice import NoisyVector
     from utmost.queries.expressions.relations import Relation
+    from utmost.queries.options import Option
     from utmost.queries.units import Unit
 
 
@@ -112,6 +113,10 @@ class Aggregate(ABC):
 
     name: ClassVar[str]
     """The session's method that asks for it."""
+    summary: ClassVar[str]
+    """What it asks, in half a line, for a list of questions."""
+    options: ClassVar[tuple[Option, ...]]
+    """Its parameters beside `privacy`, in the order of the method's, for commands and forms."""
     parts: ClassVar[tuple[str, ...]]
     """The names of the integers that are released for each group."""
     losses: ClassVar[tuple[str, ...]] = LOSSES

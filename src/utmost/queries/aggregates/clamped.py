@@ -17,6 +17,7 @@ from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers, Setting
 from utmost.queries.aggregates.intervals import plus_minus
 from utmost.queries.contributions import Contribution, Grid, as_range, outside, range_of
+from utmost.queries.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
 from utmost.space.integers import Moves
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Clamped(Aggregate):
     """
 
     name = "clamped"
+    summary = "how many values of a column a range cuts off"
+    options: ClassVar = (COLUMN, LOWER, UPPER, WHERE, UNBIASED)
     parts: ClassVar = ("clamped",)
     groupings: ClassVar = ("whole",)
 

@@ -12,6 +12,7 @@ from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers
 from utmost.queries.aggregates.intervals import plus_minus
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import Contribution, ones
+from utmost.queries.options import ANY_CONDITION, BY, OF, UNBIASED
 from utmost.queries.predicate import Where
 from utmost.space.integers import Moves
 
@@ -31,6 +32,8 @@ class Count(Aggregate):
     """
 
     name = "count"
+    summary = "how many rows have a condition (an empty one: all rows)"
+    options: ClassVar = (ANY_CONDITION, BY, OF, UNBIASED)
     parts: ClassVar = ("count",)
 
     counted: Of = "rows"

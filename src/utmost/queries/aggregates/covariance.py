@@ -25,6 +25,7 @@ from utmost.privacy import Level
 from utmost.queries.accuracy import BY_LAW, CONFIDENCE
 from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, asking, in_unit
 from utmost.queries.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, is_exact
+from utmost.queries.options import COLUMN, EXPECTED_ROWS, GRID, WHERE, Option, read_range
 from utmost.queries.predicate import Where
 from utmost.queries.rounding_steps import common_divisor
 from utmost.space.integers import Lattice, Moves
@@ -40,6 +41,15 @@ HOLDS = (
     "of the covariance, to first order; the upper end is for values that nearly all lie at one end of each range, the "
     "lower one for uncorrelated values in the middle of both; where it is more than a tenth of the worst it is too "
     "large, for answers lie within that; worst: the largest covariance there can be"
+)
+
+RANGE = Option(
+    "x_range",
+    "The public range of --x, its ends separated by a comma.",
+    "--x-range, the public range of --x, such as --x-range 0,100",
+    "Public range of the first column, its ends separated by a comma",
+    required=True,
+    read=read_range,
 )
 
 
@@ -62,6 +72,23 @@ class Covariance(Ratio):
     """
 
     name = "covariance"
+    summary = "how two columns vary together: covariance, correlation, slope"
+    options: ClassVar = (
+        replace(COLUMN, name="x", help="The first of two columns.", prompt="First column"),
+        replace(COLUMN, name="y", help="The second of two columns.", prompt="Second column"),
+        RANGE,
+        replace(
+            RANGE,
+            name="y_range",
+            help="The public range of --y, its ends separated by a comma.",
+            missing="--y-range, the public range of --y, such as --y-range 0,100",
+            prompt="Public range of the second column, its ends separated by a comma",
+        ),
+        replace(GRID, name="x_grid", help="The step that values of --x are rounded to; see --grid."),
+        replace(GRID, name="y_grid", help="The step that values of --y are rounded to; see --grid."),
+        WHERE,
+        EXPECTED_ROWS,
+    )
     parts: ClassVar = ("low_low", "low_high", "high_low", "high_high", "inside_x", "inside_y")
     groupings: ClassVar = ("whole",)
     counting: ClassVar = 4

@@ -18,6 +18,7 @@ from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers
 from utmost.queries.aggregates.intervals import plus_minus
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import Contribution, people_with_more
+from utmost.queries.options import ANY_CONDITION, UNBIASED, UP_TO
 from utmost.queries.predicate import Where
 from utmost.queries.units import MOST_ROWS, MOST_UNITS, Unit
 from utmost.space.integers import Moves
@@ -40,6 +41,8 @@ class LeftOut(Aggregate):
     """
 
     name = "left_out"
+    summary = "how many people have more rows than take part"
+    options: ClassVar = (ANY_CONDITION, UP_TO, UNBIASED)
     parts: ClassVar = ("left_out",)
     groupings: ClassVar = ("whole",)
 

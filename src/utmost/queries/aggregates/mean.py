@@ -22,6 +22,7 @@ from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, in_unit
 from utmost.queries.aggregates.clamping import ClampedColumn, most_steps_of_sums
 from utmost.queries.contributions import Contribution, distances_to_ends
+from utmost.queries.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Mean(Ratio):
     """
 
     name = "mean"
+    summary = "the mean of a column"
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, EXPECTED_ROWS, MIN_ROWS)
     parts: ClassVar = ("above_lower", "below_upper")
 
     values: ClampedColumn

@@ -21,6 +21,7 @@ from utmost.queries.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates,
 from utmost.queries.aggregates.clamping import ClampedColumn, most_steps_of_sums
 from utmost.queries.aggregates.intervals import plus_minus
 from utmost.queries.contributions import Contribution, values
+from utmost.queries.options import BY, COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.queries.report.words import figures
 from utmost.queries.rounding_steps import DESIGN_UNITS
 from utmost.space.integers import Moves
@@ -45,6 +46,8 @@ class Sum(Aggregate):
     """
 
     name = "sum"
+    summary = "what a column adds up to"
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, UNBIASED)
     parts: ClassVar = ("sum",)
 
     values: ClampedColumn

@@ -25,6 +25,7 @@ from utmost.queries.accuracy import BY_LAW, CONFIDENCE
 from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, in_unit
 from utmost.queries.aggregates.clamping import ClampedColumn
 from utmost.queries.contributions import Contribution, Grid, distances_to_ends
+from utmost.queries.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
 from utmost.queries.rounding_steps import DESIGN_UNITS, MOST_STEPS, MOST_SUM
 from utmost.space.integers import Lattice, Moves
 
@@ -52,6 +53,8 @@ class Variance(Ratio):
     """
 
     name = "variance"
+    summary = "the variance and standard deviation of a column"
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, EXPECTED_ROWS, MIN_ROWS)
     parts: ClassVar = ("lower_squares", "products", "upper_squares")
     groupings: ClassVar = ("whole", "keys")
     interval_basis: ClassVar[str] = f"{BY_LAW}, of squares divided by how many there are"

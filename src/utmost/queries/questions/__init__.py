@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from utmost.queries.aggregates import AGGREGATES
 from utmost.queries.questions.cdf import Cdf
 from utmost.queries.questions.counts import Counts
 from utmost.queries.questions.hierarchy import HierarchyOf
 from utmost.queries.questions.histogram import Histogram
-from utmost.queries.questions.kinds import NUMERIC, Kind
+from utmost.queries.questions.kinds import Kind, kind_of
 from utmost.queries.questions.majority import Majority
 from utmost.queries.questions.marginals import Marginals
 from utmost.queries.questions.plurality import Plurality
@@ -40,27 +41,25 @@ __all__ = [
     "Terms",
 ]
 
-_NUMERIC = {kind.name: kind for kind in NUMERIC}
 OTHERS: dict[str, type[Question]] = {
-    asked.name: asked
-    for asked in (
+    query.name: query
+    for query in (
         *(Majority, Threshold, Counts, Histogram, Cdf, Ranges, Plurality, Quantile, Share),
         *(ShareLeftOut, RowsPerPerson, ShownKeys, Top, Marginals, HierarchyOf),
     )
 }
 """Queries that are no aggregates, by their names."""
-KINDS = (
+BY_KEYS_ALONE = {name: kind_of(OTHERS[name]) for name in ("marginals", "hierarchy")}
+"""Those that are asked by keys alone, for which commands have no form."""
+LISTED_FIRST = (
     *("count", "sum", "mean", "majority", "threshold", "counts", "histogram", "cdf", "ranges", "plurality", "quantile"),
     *("variance", "covariance", "share", "clamped", "left_out", "share_left_out", "rows_per_person", "keys", "top"),
 )
 QUESTIONS: dict[str, Kind] = {
-    name: _NUMERIC.get(name) or Kind(name, OTHERS[name].summary, OTHERS[name].options, OTHERS[name].needs_most)
-    for name in KINDS
+    name: kind_of(AGGREGATES.get(name) or OTHERS[name])
+    for name in dict.fromkeys((*LISTED_FIRST, *AGGREGATES, *OTHERS))
+    if name not in BY_KEYS_ALONE
 }
 """Every question by its name, in the order in which they are listed to people."""
-BY_KEYS_ALONE: dict[str, Kind] = {
-    asked.name: Kind(asked.name, asked.summary, asked.options) for asked in (Marginals, HierarchyOf)
-}
-"""Those that are asked by keys alone, for which commands have no form."""
 FORMS: dict[str, Callable[[Mapping[str, Any]], type[Question]]] = {Quantile.name: form_of_quantile}
 """Those that are asked in several forms: which one, by its public JSON."""
