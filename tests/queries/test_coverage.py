@@ -174,7 +174,7 @@ def check(made, draws, exact=None):
     stated, held = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
     for _ in range(draws):
         known = question.after(question.draw(point))
-        assert known.given.startswith(BY_LAW) or known.rows_within is not None  # a quantile: a prior for other things
+        assert known.basis.startswith(BY_LAW) or known.rows_within is not None  # a quantile: a prior for other things
         for name, (low, high) in known.intervals.items():
             stated[name] += 1
             held[name] += low - 1e-9 <= truths[name] <= high + 1e-9

@@ -200,6 +200,6 @@ def test_the_interval_of_a_covariance_says_that_rounding_is_in_it():
     s = opened(COLUMNS["beta"])
     said = "what rounding can change included"
     answer = s.covariance("x", "y", (0, 1000), (0, 1000), 1, x_grid=10, y_grid=10)
-    assert said in answer.after.given
+    assert said in answer.after.basis
     whole = um.Session(pyarrow.table({"x": [1, 2], "y": [3, 4]}), "w", um.rows(), "add-remove", budget=9)
-    assert said not in whole.covariance("x", "y", (0, 10), (0, 10), 1).after.given
+    assert said not in whole.covariance("x", "y", (0, 10), (0, 10), 1).after.basis

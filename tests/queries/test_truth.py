@@ -232,7 +232,7 @@ def test_intervals_of_the_largest_hold_all_of_them_at_once(unit, draws):
     for _ in range(draws):
         after = question.known(question.draw(point))
         held.append(all(low <= true[key] <= high for key, (low, high) in after.intervals.items()))
-        assert "all that are named at once" in after.given
+        assert "all that are named at once" in after.basis
         assert len(after.intervals) == 3
     assert sum(held) >= few(draws)
 

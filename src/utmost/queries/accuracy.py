@@ -90,6 +90,7 @@ class After:
         empty where they hold for every table
     near_limit : whether an interval reaches the largest number that `at_most` allows: the table may then have more rows
         than that, and the true number may be larger than the interval says
+    by_law : whether nothing rests on a prior: then `given` is what intervals are about, after what they rest on
     """
 
     intervals: Mapping[Any, tuple[Any, Any]] = field(default_factory=dict)
@@ -106,3 +107,14 @@ class After:
     condition: str = ""
     near_limit: bool = False
     from_rounding: float = 0.0
+    by_law: bool = False
+
+    @property
+    def rests_on(self) -> str:
+        """What intervals rest on: nothing but the noise, whatever the table holds, or a condition."""
+        return self.condition or BY_LAW
+
+    @property
+    def basis(self) -> str:
+        """What everything rests on, and what it is about."""
+        return self.rests_on + self.given if self.by_law else self.given

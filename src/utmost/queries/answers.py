@@ -326,7 +326,8 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
     groups: Any = after.groups
     plain |= {"groups": question.plain_intervals(groups)} if groups else {}
     optional = ("groups", "rows_between", "from_rounding")
-    plain = {name: part for name, part in plain.items() if part or name not in optional}
+    plain = {name: part for name, part in plain.items() if (part or name not in optional) and name != "by_law"}
+    plain["given"] = after.basis
     return {**plain, "intervals": question.plain_intervals(after.intervals)}
 
 

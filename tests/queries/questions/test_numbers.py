@@ -63,7 +63,7 @@ def test_intervals_hold_fixed_truths(name, level):
     """At the ends, in the middle, for few rows: 95 % at least, for every table."""
     ask, point = ASKED[name]
     question = ask(opened().plan, level).question
-    assert question.after(question.draw(point)).given.startswith(BY_LAW)
+    assert question.after(question.draw(point)).basis.startswith(BY_LAW)
     for hits in held(question, point, 300).values():
         assert hits >= stats.binom.ppf(FAILS, 300, 0.95)
 
@@ -266,7 +266,7 @@ def test_sentences_go_on_after_a_comma():
 def test_who_has_more_rows_than_take_part_is_seen_in_all_rows():
     """Nothing is cut off in the question that says how much is."""
     question = opened(rows_each=10).plan.left_out("x > 1", 1).question
-    assert "took part" not in question.after({"left_out": 3}).given
+    assert "took part" not in question.after({"left_out": 3}).basis
     rows = opened(rows_each=10).plan.left_out("x > 1", 1, up_to=5, unbiased=True).question
     assert rows.words == (
         "How many rows with x > 1 are dropped beyond the 10 that are used of each id, at most 5 of each, as an "
@@ -280,7 +280,7 @@ def test_who_has_more_rows_than_take_part_is_seen_in_all_rows():
 def test_people_who_are_counted_are_not_said_to_be_cut():
     question = opened(rows_each=10).plan.count("x > 1", 1, of="people", unbiased=True).question
     assert question.words == "How many people have x > 1, as an unbiased number?"
-    assert question.after({"count": 3}).given == BY_LAW
+    assert question.after({"count": 3}).basis == BY_LAW
 
 
 @pytest.mark.parametrize("name", [name for name in ONE_NUMBER if name != "left out"])
@@ -321,7 +321,7 @@ def test_what_is_said_of_the_truth_says_what_was_cut_off(ask, cut, tmp_path):
         parts = (["at most 10 rows per id chosen before any condition"] if rows_each else []) + ([cut] if cut else [])
         said = f"; of what took part: {', '.join(parts)}" if parts else ""
         assert said in answer.accuracy["after"]["given"]
-        assert bool(said) == ("took part" in answer.after.given)
+        assert bool(said) == ("took part" in answer.after.basis)
         labels = ("  95 % interval", "  given the answer")
         assert said in next(line for line in str(answer).splitlines() if line.startswith(labels))
         assert said in answer.report(tmp_path / "page.html").read_text()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from utmost.backends.source import Source
 from utmost.privacy import Level, PureDP
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE
+from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.arguments import Neighbours, Of
 from utmost.queries.contributions import Contribution, query
 from utmost.queries.predicate import Where
@@ -123,8 +123,8 @@ class Aggregate(ABC):
     """The losses that the noise can be designed for."""
     groupings: ClassVar[tuple[str, ...]] = ("whole", "keys", "found keys")
     """What it can be asked for: the whole table, public keys, keys found privately."""
-    interval_basis: ClassVar[str] = BY_LAW
-    """What intervals rest on."""
+    estimated_from: ClassVar[str] = ""
+    """How intervals are made, for the middle of a sentence, from a comma on."""
 
     setting: Setting = Setting()
 

@@ -22,7 +22,7 @@ from utmost.backends.source import Source, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_literal, as_rational, show_rational
 from utmost.privacy import Level
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE
+from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, asking, in_unit
 from utmost.queries.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, is_exact
 from utmost.queries.options import COLUMN, EXPECTED_ROWS, GRID, WHERE, Option, read_range
@@ -92,7 +92,7 @@ class Covariance(Ratio):
     parts: ClassVar = ("low_low", "low_high", "high_low", "high_high", "inside_x", "inside_y")
     groupings: ClassVar = ("whole",)
     counting: ClassVar = 4
-    interval_basis: ClassVar[str] = f"{BY_LAW}, divided by how many there are"
+    estimated_from: ClassVar[str] = ", divided by how many there are"
 
     x: str
     y: str

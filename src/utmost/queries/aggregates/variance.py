@@ -21,7 +21,7 @@ from utmost.errors import InvalidInput
 from utmost.exact import as_rational, show_rational
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE
+from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, in_unit
 from utmost.queries.aggregates.clamping import ClampedColumn
 from utmost.queries.contributions import Contribution, Grid, distances_to_ends
@@ -57,7 +57,7 @@ class Variance(Ratio):
     options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, EXPECTED_ROWS, MIN_ROWS)
     parts: ClassVar = ("lower_squares", "products", "upper_squares")
     groupings: ClassVar = ("whole", "keys")
-    interval_basis: ClassVar[str] = f"{BY_LAW}, of squares divided by how many there are"
+    estimated_from: ClassVar[str] = ", of squares divided by how many there are"
 
     values: ClampedColumn
 

@@ -293,9 +293,9 @@ class AggregateQuery(Question):
         return super().not_in_it + self.statistic.interval_includes
 
     @property
-    def interval_basis(self) -> str:
-        """What intervals rest on, and what they are about."""
-        return self.statistic.interval_basis + self.not_in_it
+    def about(self) -> str:
+        """How intervals are made, and what they are about."""
+        return self.statistic.estimated_from + self.not_in_it
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -404,11 +404,11 @@ class OneNumber(AggregateQuery):
         rounding = self.statistic.rounding
         ends = {self.name: (as_plain(low * self.step - rounding), as_plain(high * self.step + rounding))}
         if not self.has_posterior:
-            return After(ends, given=self.interval_basis)
+            return After(ends, given=self.about, by_law=True)
         points, chances = mechanism.posterior(number)
         expected = self.in_answer_unit(self.loss, float(chances @ cost(self.loss, points - number)))
         more = self.loss_from_rounding
-        return After(ends, given=self.interval_basis, expected=expected + more, from_rounding=more)
+        return After(ends, given=self.about, by_law=True, expected=expected + more, from_rounding=more)
 
     @property
     def has_posterior(self) -> bool:
@@ -519,11 +519,11 @@ class SeveralSums(AggregateQuery):
         columns = self._estimates(released).intervals
         intervals = {name: (low.tolist()[0], high.tolist()[0]) for name, (low, high) in columns.items()}
         unknown = [name for name, (low, _) in intervals.items() if not math.isfinite(low)]
-        basis = self.statistic.interval_basis + self.statistic.words_without(unknown) + self.not_in_it
+        about = self.statistic.estimated_from + self.statistic.words_without(unknown) + self.not_in_it
         known = {name: ends for name, ends in intervals.items() if name not in unknown}
         sums = [released[part] for part in self.statistic.parts]
         rows = {} if self.row_errors is None else self.row_errors.after(sums)
-        return After(known, given=basis, **rows)
+        return After(known, given=about, by_law=True, **rows)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         numbers = [[released[part]] for part in self.statistic.parts]
@@ -708,7 +708,7 @@ class ByKeys(AggregateQuery):
 
     def after(self, released: Mapping[str, Any]) -> After:
         groups = self.groups(released)
-        return After(groups.intervals, given=self.interval_basis, groups=groups.rows_by_key)
+        return After(groups.intervals, given=self.about, by_law=True, groups=groups.rows_by_key)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         return self.groups(released).table

@@ -26,7 +26,7 @@ from utmost.exact import as_whole
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.aggregates.aggregate import Integers
 from utmost.queries.aggregates.count import Count
 from utmost.queries.found_keys import HALF, Discover, shown_keys
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
 USERS = "users"
 """The loss of keys alone: how many units a key needs to be released."""
-TRUE_KEYS = f"{BY_LAW}, every key that is shown is held by at least one"
-SHOWN = f"{BY_LAW}, of the times that a key is shown"
+TRUE_KEYS = ", every key that is shown is held by at least one"
+SHOWN = ", of the times that a key is shown"
 FEW_KEYS = (
     "what a person has in more than {} of the keys is left out, by {}: numbers are smaller for it; a larger keys_each "
     "leaves out less, and shows fewer keys"
@@ -337,7 +337,7 @@ class ByFoundKeys(AggregateQuery):
 
     def after(self, released: Mapping[str, Any]) -> After:
         groups = self.groups(released)
-        return After(groups.intervals, given=self.interval_basis, groups=groups.rows_by_key)
+        return After(groups.intervals, given=self.about, by_law=True, groups=groups.rows_by_key)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         return self.groups(released).table
@@ -385,8 +385,8 @@ class ByFoundKeys(AggregateQuery):
         return (keys, *(() if self.is_counted else super().limits))
 
     @property
-    def interval_basis(self) -> str:
-        return (SHOWN if self.is_counted else self.statistic.interval_basis) + self.not_in_it
+    def about(self) -> str:
+        return (SHOWN if self.is_counted else self.statistic.estimated_from) + self.not_in_it
 
     @property
     def proved_of(self) -> str:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from utmost.errors import InvalidInput
 from utmost.privacy import Level
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.questions.alternatives import noise_alternatives
 from utmost.queries.questions.integer_limits import reaches_an_end
 from utmost.queries.questions.question import Question, Terms, shown_with
@@ -276,7 +276,7 @@ class CellCounts(Question):
         return self.strategy.before(self.loss)
 
     def after(self, released: Mapping[str, Any]) -> After:
-        return After(self.strategy.intervals(released), given=BY_LAW + self.not_in_it)
+        return After(self.strategy.intervals(released), given=self.not_in_it, by_law=True)
 
     @property
     def condition(self) -> str:

@@ -140,6 +140,7 @@ class WholeTable:
         return After(
             dict(zip(selection.names or (name,), confidence.ends, strict=True)) if confidence.ends else {},
             given=selection.basis("", part),
+            by_law=selection.by_law,
             probability_right=confidence.right,
             standard_error=confidence.error,
             rows_within=confidence.rows_within,
@@ -220,6 +221,7 @@ class PublicKeys:
         return After(
             self.named(selection.names, ends) if any(ends) else {},
             given=selection.basis(IN_LEAST, part),
+            by_law=selection.by_law,
             probability_right=min(known) if len(known) == len(chances) else None,
             rows_within=confidences[0].rows_within,
         )

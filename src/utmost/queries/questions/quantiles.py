@@ -27,7 +27,7 @@ from utmost.backends.source import Source, Statement, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.arguments import Of, listed, plain
 from utmost.queries.candidates import as_candidates as listed_candidates
 from utmost.queries.cells import range_cells, tally_statement
@@ -184,7 +184,7 @@ class Quantiles(Question):
             possible[_place(sums, q)] = True
             places = np.flatnonzero(possible)
             ends[float(q)] = grid.between(int(places[0]), int(places[-1]), whole=False)
-        return After(ends, given=BY_LAW + self.not_in_it)
+        return After(ends, given=self.not_in_it, by_law=True)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         space = self.space

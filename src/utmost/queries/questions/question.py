@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from utmost.backends.source import Source, Statement
 from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel, shown
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
-from utmost.queries.accuracy import BY_LAW, After, Before
+from utmost.queries.accuracy import After, Before
 from utmost.queries.arguments import Neighbours, Of
 from utmost.queries.options import Option
 from utmost.queries.predicate import EVERY_ROW, Where
@@ -289,10 +289,7 @@ class Question(ABC):
         after, condition = self.after(released), self.condition
         if not condition:
             return after
-        given = after.given
-        if given.startswith(BY_LAW):
-            given = condition + given.removeprefix(BY_LAW)
-        return replace(after, given=given, condition=condition, near_limit=self.near_limit(released, after))
+        return replace(after, condition=condition, near_limit=self.near_limit(released, after))
 
     @abstractmethod
     def compared(self) -> dict[str, dict[str, float]]:

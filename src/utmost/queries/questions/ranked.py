@@ -19,7 +19,7 @@ from utmost.backends.source import Source, as_column
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
-from utmost.queries.accuracy import BY_LAW, Before
+from utmost.queries.accuracy import Before
 from utmost.queries.arguments import Of
 from utmost.queries.candidates import Candidates, as_candidates, as_range_of_candidates
 from utmost.queries.cells import Cells
@@ -72,6 +72,8 @@ class RankedQuantiles(Selection):
     trees : bool
         Whether a noisy CDF is tried.
     """
+
+    by_law: ClassVar = True
 
     label: ClassVar = "places"
     plain: ClassVar = list
@@ -158,7 +160,7 @@ class RankedQuantiles(Selection):
         return Confidence([self.grid.between(low, high, self.whole) for _, low, high in selected])
 
     def basis(self, of_groups: str, part: str) -> str:
-        return f"{BY_LAW}{part}"
+        return part
 
     def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
         return {"Utmost": {"rank": solution.value}}

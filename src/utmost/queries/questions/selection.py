@@ -174,6 +174,9 @@ class Selection(ABC):
         """Between which candidates the true one lies under the prior; None where that is not stated."""
         return None
 
+    by_law: ClassVar[bool] = False
+    """Whether confidence rests on no prior."""
+
     @abstractmethod
     def basis(self, of_groups: str, part: str) -> str:
         """What confidence rests on, in words.

@@ -17,7 +17,7 @@ from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number as AnyNumber
 from utmost.mechanism.sampling import uniform_integer
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.contributions import ones, statement
 from utmost.queries.options import CONDITION, OF, Option, read_whole
 from utmost.queries.questions.alternatives import noise_alternatives
@@ -186,7 +186,7 @@ class Share(Question):
     def after(self, released: Mapping[str, Any]) -> After:
         half, count = self.solution.mechanism.noise.half_width(CONFIDENCE), released["count"]
         low, high = (min(max(float(end * self.step), 0.0), 1.0) for end in (count - half, count + half))
-        return After({self.name: (low, high)}, given=f"{BY_LAW}; of the rows of the table, not of a population")
+        return After({self.name: (low, high)}, given="; of the rows of the table, not of a population", by_law=True)
 
     def compared(self) -> dict[str, dict[str, float]]:
         losses = tuple(loss for loss in shown_with(self.loss) if loss in OF_SHARES)

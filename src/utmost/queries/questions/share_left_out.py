@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.aggregates.left_out import beside_groups
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import people_by_loss
@@ -156,7 +156,7 @@ class ShareLeftOut(Question):
         from utmost.theory.estimates.design.mean import mean_interval
 
         losing, none = (released[name] for name in PARTS)
-        return After({self.name: mean_interval(self.solution.mechanism, losing, none, CONFIDENCE)}, given=BY_LAW)
+        return After({self.name: mean_interval(self.solution.mechanism, losing, none, CONFIDENCE)}, by_law=True)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         half = self.solution.mechanism.noise.half_width(CONFIDENCE)

@@ -128,7 +128,7 @@ class ShownKeys(Question):
         return Before(USERS, law.mean_users, float(law.sure))
 
     def after(self, released: Mapping[str, Any]) -> After:
-        return After(given=TRUE_KEYS)
+        return After(given=TRUE_KEYS, by_law=True)
 
     def compared(self) -> dict[str, dict[str, float]]:
         return users_needed(self.solution.value, self.space.changes, self.privacy)

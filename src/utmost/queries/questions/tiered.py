@@ -17,7 +17,7 @@ from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput
 from utmost.exact import write_rational
 from utmost.privacy import Level, require_pure
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import Contribution, ones, require_id, statement
 from utmost.queries.expressions.values import case, compare, least_over, literal
@@ -268,7 +268,7 @@ class TieredCount(Question):
         level = 1 - (1 - CONFIDENCE) / len(mechanism.laws)
         ends = [law.interval(released[name], level) for name, law in zip(self.names, mechanism.laws, strict=True)]
         ends += [self.space.lines[tier].ends for tier in mechanism.left_out]
-        return After({"count": (sum(low for low, _ in ends), sum(high for _, high in ends))}, given=BY_LAW)
+        return After({"count": (sum(low for low, _ in ends), sum(high for _, high in ends))}, by_law=True)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         """Whether the interval reaches the largest count that `at_most` allows."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from utmost.backends.source import Source, Statement, as_column
 from utmost.errors import InvalidInput
-from utmost.queries.accuracy import BY_LAW, Before
+from utmost.queries.accuracy import Before
 from utmost.queries.arguments import Of
 from utmost.queries.bins import as_bins, labels_of, public_of
 from utmost.queries.cells import as_categories
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 K = Option("k", "How many are named.", "--k, such as --k 10", "How many are named", required=True, read=read_whole)
-GIVEN = f"{BY_LAW}, nothing more than the expected recall is known of who is missed"
+GIVEN = ", nothing more than the expected recall is known of who is missed"
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class TopList(Selection):
     privacy : Level
         What the list keeps for one neighbour.
     """
+
+    by_law: ClassVar = True
 
     label: ClassVar = "places"
     plain: ClassVar = list

@@ -11,7 +11,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
-from utmost.queries.accuracy import BY_LAW, CONFIDENCE, Before
+from utmost.queries.accuracy import CONFIDENCE, Before
 from utmost.queries.keys import named
 from utmost.queries.questions.aggregates import Groups
 from utmost.queries.questions.by_found_keys import ByFoundKeys, written_key
@@ -81,8 +81,8 @@ class TopFound(ByFoundKeys):
         return groups
 
     @property
-    def interval_basis(self) -> str:
-        return f"{BY_LAW}, of all that are named at once{self.not_in_it}"
+    def about(self) -> str:
+        return f", of all that are named at once{self.not_in_it}"
 
     @property
     def notes(self) -> tuple[str, ...]:

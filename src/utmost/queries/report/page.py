@@ -15,7 +15,6 @@ from itertools import islice
 import numpy as np
 
 from utmost.exact import as_plain
-from utmost.queries.accuracy import BY_LAW
 from utmost.queries.answers import Answer
 from utmost.queries.report.pictures import bars, belief, curve_of
 from utmost.queries.report.promise import promises
@@ -222,7 +221,7 @@ def picture_of(answer: Answer) -> str:
     caption = (
         f"How likely each true value is, given the prior and the answer {show(answer.value, answer.after.intervals)} "
         f"(dashed). Shaded: {' to '.join(show_ends(low, high))}, which holds the true value with "
-        f"{answer.after.confidence:.0%}, {answer.after.condition or BY_LAW}."
+        f"{answer.after.confidence:.0%}, {answer.after.rests_on}."
     )
     return belief(points.tolist(), chances.tolist(), float(answer.value), (low, high), caption)
 
@@ -293,10 +292,9 @@ def _after(answer: Answer) -> str:
     known = answer.after
     limit = f". Note: {near_limit_in_words(answer.question.terms.unit, known)}" if known.near_limit else ""
     if len(known.intervals) > 1:
-        rests_on = known.condition or BY_LAW
-        by_law = known.given if known.given.startswith(rests_on) else rests_on
-        ranges = f"each within its range above with {known.confidence:.0%}, {by_law}"
-        if by_law is not known.given:
+        basis = known.basis if known.by_law else known.rests_on
+        ranges = f"each within its range above with {known.confidence:.0%}, {basis}"
+        if not known.by_law:
             ranges = f"{known_after(replace(known, intervals={}))}; {ranges}"
         return ranges + limit
     of_prior = known.expected is not None and known.rows is None

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-from utmost.queries.accuracy import BY_LAW, After, Before
+from utmost.queries.accuracy import After, Before
 from utmost.queries.units import Unit
 from utmost.solution import USEFUL
 
@@ -305,8 +305,7 @@ def known_after(after: After) -> str:
     near = ""
     if after.rows_within is not None:
         near = f"with {after.confidence:.0%} fewer than {show(after.rows_within)} rows from being right"
-    rests_on = after.condition or BY_LAW
-    if after.given.startswith(rests_on):
+    if after.by_law:
         there = ""
         if after.rows is not None:
             between = ""
@@ -318,11 +317,11 @@ def known_after(after: After) -> str:
             there += f"{figures(noise)} with so many"
             if after.from_rounding > noise / 100:
                 there += f", plus at most {figures(after.from_rounding)} from rounding"
-        return f"{within}, {after.given}{there}" if within else after.given
+        return f"{within}, {after.basis}{there}" if within else after.basis
     by_prior = "; ".join(part for part in (right, believed) if part)
     by_law = ", ".join(part for part in (near, within) if part)
     if not by_prior:
-        return f"{UNKNOWN}; {by_law}, {rests_on}" if by_law else UNKNOWN
+        return f"{UNKNOWN}; {by_law}, {after.rests_on}" if by_law else UNKNOWN
     known = f"{after.condition}: " if after.condition else ""
     known += f"{by_prior}, given {after.given}"
     return f"{known}; {by_law}, for every {'such ' if after.condition else ''}table" if by_law else known
