@@ -61,7 +61,7 @@ def test_the_stated_error_of_a_mean_is_that_of_its_laws(loss, neighbours, epsilo
         here, there = above + x, 1200 - above + y
         errors = np.abs(4 * np.clip(here / (here + there), 0, 1) - above / 300)
         mean = float(law @ (errors if loss == "absolute" else errors**2))
-        stated = plan.question.losses_at(above / 1200)[loss] / 300 ** (1 if loss == "absolute" else 2)
+        stated = plan.question.statistic.losses_at(plan.question.noisy, (above / 1200,))[loss] / 300 ** (1 if loss == "absolute" else 2)
         assert stated == pytest.approx(mean, rel=0.03)
         assert before["least"] * 0.97 <= mean <= before["average"] * 1.03
     compared = plan.details["compared"]
@@ -74,7 +74,7 @@ def test_draws_of_a_mean_err_as_stated():
     errors, stated = [], []
     for total in rng.integers(200, 1801, 3000).tolist():
         errors.append((question.value(question.draw((total, 2000 - total))) - total / 200) ** 2)
-        stated.append(question.losses_at(total / 2000)["squared"] / 200**2)
+        stated.append(question.statistic.losses_at(question.noisy, (total / 2000,))["squared"] / 200**2)
     spread = np.std(errors) / len(errors) ** 0.5
     assert abs(np.mean(errors) - np.mean(stated)) <= 5 * spread
     assert before.least <= np.mean(stated) <= before.average - before.from_rounding
@@ -104,7 +104,7 @@ def test_a_mean_of_nobody_errs_by_no_more_than_its_range():
     question = opened().plan.mean("x", 0, 10, 2, grid=1).question
     known = question.after({"above_lower": -3, "below_upper": 1})
     assert known.rows == 1
-    assert known.expected == question.error_of(1) < 10
+    assert known.expected == question.row_errors.of_rows(1) < 10
     assert "of about 1 rows, as many as the answer says there are" in known_after(known)
     wide = opened().plan.mean("x", 0, 10, "0.01").question
     assert wide.after({"above_lower": 0, "below_upper": 0}).expected == 10

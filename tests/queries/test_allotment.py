@@ -239,7 +239,7 @@ def test_whatever_has_a_design_of_its_own_has_a_sketch_of_it():
         return next(i for i, each in enumerate(kind.__mro__) if name in vars(each))
 
     kinds = [kind for kind in below(Question) if kind.__mro__[place(kind, "sketch")] is not Question]
-    assert len(kinds) > 20
+    assert len(kinds) >= 5
     for kind in kinds:
         assert place(kind, "sketch") <= place(kind, "design"), kind
 

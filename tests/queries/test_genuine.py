@@ -20,6 +20,7 @@ TABLE = pyarrow.table(
         "who": [i % 8 for i in range(ROWS)],
         "age": [18 + (i * 7) % 70 for i in range(ROWS)],
         "town": [(*TOWNS, None)[i % 5] for i in range(ROWS)],
+        "x": [i / 7 for i in range(ROWS)],
     }
 )
 LEVELS = {"pure": um.PureDP(1), "delta": um.ApproxDP(1, 0.01), "gaussian": um.GaussianDP(1), "zcdp": um.ZCDP(0.5)}
@@ -38,6 +39,7 @@ def asked(many):
         "count found": lambda s, p: s.count("age >= 40", p, by=found),
         "count within": lambda s, p: s.count("age >= 40", p, loss="within 2"),
         "sum": lambda s, p: s.sum("age", 0, 100, p, grid=20),
+        "sum in fine steps": lambda s, p: s.sum("x", 0, 4, p),
         "sum by": lambda s, p: s.sum("age", 0, 100, p, grid=20, by=by),
         "sum found": lambda s, p: s.sum("age", 0, 100, p, by=found),
         "mean": lambda s, p: s.mean("age", 0, 100, p, grid=10),
@@ -130,6 +132,7 @@ def test_every_kind_of_question_is_tried(tmp_path):
     kinds = {
         *verified(tmp_path, **few, level="pure").values(),
         *verified(tmp_path, **few, level="delta", names=FOUND).values(),
+        *verified(tmp_path, **few, level="gaussian", names=("sum in fine steps",)).values(),
         *verified(tmp_path, **few, level="pure", unit="people", names=(*OF_PEOPLE, "count")).values(),
         *verified(tmp_path, **few, level="pure", unit="tiers").values(),
     }

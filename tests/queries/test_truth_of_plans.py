@@ -159,16 +159,16 @@ def test_a_planned_mean_is_an_average_over_means_spread_evenly(sizes):
     made = asking(ROWS).mean("share", 0, 1, LEVEL)
     for size in sizes:
         errors = mean_errors(made.question, size, 600)
-        check_plan(made.question.error_of(size), errors)
+        check_plan(made.question.row_errors.of_rows(size), errors)
 
 
 def mean_errors(question, size, draws):
     """Errors of means of so many rows, for means spread evenly over [0, 1]."""
     found = []
     for share in (np.arange(draws) + 0.5) / draws:
-        above = round(size * question.width * float(share))
-        released = question.draw((above, size * question.width - above))
-        found.append(abs(question.value(released) - above / (size * question.width)))
+        above = round(size * question.statistic.weight * float(share))
+        released = question.draw((above, size * question.statistic.weight - above))
+        found.append(abs(question.value(released) - above / (size * question.statistic.weight)))
     return np.array(found)
 
 
@@ -179,7 +179,7 @@ def test_a_planned_mean_of_very_few_rows_is_too_large(level):
     made = asking(ROWS).mean("share", 0, 1, level)
     assert "where it is more than a tenth of the range it is too large" in made.question.before().holds
     for size in (2, 5, 10):
-        planned, errors = made.question.error_of(size), mean_errors(made.question, size, 600)
+        planned, errors = made.question.row_errors.of_rows(size), mean_errors(made.question, size, 600)
         assert np.mean(errors) <= 1.02 * planned
         if planned < 0.1:
             check_plan(planned, errors)
@@ -192,7 +192,7 @@ def test_a_planned_share_of_people_is_an_average_over_all_shares(people):
     for share in (np.arange(800) + 0.5) / 800:
         losing = round(people * float(share))
         found.append(abs(question.value(question.draw((losing, people - losing))) - losing / people))
-    check_plan(question.error_of(people), found)
+    check_plan(min(question.before().over_rows / people, 1), found)
 
 
 # ---- quantiles: by how many rows they are off ----
