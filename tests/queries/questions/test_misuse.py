@@ -7,7 +7,7 @@ import pytest
 
 import utmost as um
 from utmost.errors import InvalidInput
-from utmost.queries.questions import Questions
+from utmost.queries.asking import Questions
 
 
 @pytest.fixture(scope="module")
