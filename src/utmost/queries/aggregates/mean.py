@@ -71,10 +71,10 @@ class Mean(Ratio):
 
     @property
     def range(self) -> tuple[int, int]:
-        return 0, self.values.width
+        return 0, self.weight
 
     def sensitivity(self) -> tuple[Moves, int]:
-        return self.setting.moves, self.values.width
+        return self.setting.moves, self.weight
 
     @property
     def grid_is_named(self) -> bool:
@@ -93,7 +93,7 @@ class Mean(Ratio):
         shares = np.asarray(above / np.where(known, together, 1), dtype=np.float64)
         shares = np.where(known, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
         low, high = mean_intervals(mechanism, above, below, confidence)
-        off = float(self.values.rounding_error)
+        off = self.off_by_rounding
         return Estimates(
             {self.name: self._placed(shares)}, {self.name: (self._placed(low, -off), self._placed(high, off))}
         )
@@ -111,10 +111,10 @@ class Mean(Ratio):
 
     @property
     def span(self) -> float:
-        return float(self.values.steps.upper - self.values.steps.lower)
+        return float(self.weight * self.step)
 
     def worst(self, loss: str) -> float:
-        return in_unit(loss, float(self.values.width) ** (2 if loss == "squared" else 1), self.step)
+        return in_unit(loss, float(self.weight) ** (2 if loss == "squared" else 1), self.step)
 
     def largest_losses(self, mechanism: NoisyVector) -> dict[str, float]:
         return self.losses_at(mechanism, (0.0,))
@@ -136,7 +136,7 @@ class Mean(Ratio):
     def alternatives(self, space: Lattice, level: Level) -> dict[str, dict[str, float]]:
         from utmost.theory.estimates.design.mean import mean_alternatives
 
-        others = mean_alternatives(space, level, self.values.width)
+        others = mean_alternatives(space, level, self.weight)
         return {name: all_in_unit(losses, self.step) for name, losses in others.items()}
 
     @property

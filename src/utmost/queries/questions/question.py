@@ -1,18 +1,19 @@
-"""What every question is: public parameters in, one design with its proof, and what an answer says. No row is seen.
+"""What every query has: public parameters, one design with its proof, and what an answer says. It holds no rows.
 
-A question is a small frozen class in a file of its own. It belongs to one of two kinds (`numbers`, `choices`), which
-say how accurate an answer is and how it is shown; what is left for the question itself is:
+A query is a small frozen class. Its bases are `AggregateQuery` (an aggregate with a grouping), `CellCounts` (counts of
+cells) and `Choice` (a selection among a few answers), which say how accurate an answer is and how it is shown. What is
+left for each query itself is:
 
-* `words`: the question as a sentence, with everything that was cut off or left out;
+* `words`: the question as a sentence, with everything that was clamped, truncated or left out;
 * `options`: its public parameters, declared once for session, plan, command and prompt;
-* `space`: where the statistic lies and how far one neighbour moves it;
+* `space`: where the statistic lies and its sensitivity;
 * `design`: the `Solution` that releases it;
 * `statement`: what the engine computes, a few integers;
 * `value`: how released integers become the answer.
 
-`describe` is all that is said of a question before anything is spent, proof of privacy included. `Asks` is what
-questions are asked of: a session, its plans, a schedule. To add a question, write its file and name its class in
-`QUESTIONS` of this package: nothing else changes.
+`describe` is all that is said of a query before anything is spent, the proof of its privacy included. To add a query,
+write its file, name its class in `OTHERS` of this package, and write its method in `queries/asking.py`; an aggregate is
+named in `AGGREGATES` (`queries/aggregates`) instead.
 """
 
 from __future__ import annotations
