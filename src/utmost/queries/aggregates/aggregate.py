@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -87,12 +88,18 @@ class Estimates:
     ----------
     values : mapping of str to array
         The estimates, by the name of the number; most aggregates have one number.
-    intervals : mapping of str to pair of arrays
-        For the same names, the lower and upper ends of intervals.
+    make_intervals : callable
+        For the same names, the lower and upper ends of intervals; called when somebody looks, since those of a
+        covariance take a hundred times as long as the covariance.
     """
 
     values: Mapping[str, Any]
-    intervals: Mapping[str, tuple[Any, Any]]
+    make_intervals: Callable[[], Mapping[str, tuple[Any, Any]]]
+
+    @cached_property
+    def intervals(self) -> Mapping[str, tuple[Any, Any]]:
+        """The lower and upper ends of the intervals, by the name of the number."""
+        return self.make_intervals()
 
     @property
     def first(self) -> tuple[Any, Any, Any]:

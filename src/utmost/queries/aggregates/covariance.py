@@ -21,6 +21,7 @@ import numpy as np
 from utmost.backends.source import Source, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_literal, as_rational, show_rational
+from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, asking, in_unit
@@ -221,31 +222,27 @@ class Covariance(Ratio):
         )
 
     def estimates(self, sums: Sequence[Integers], mechanism: NoisyVector, confidence: float = CONFIDENCE) -> Estimates:
-        groups = [
-            self._of_one(row, mechanism, confidence) for row in zip(*(part.tolist() for part in sums), strict=True)
-        ]
-        values, intervals = ([group[i] for group in groups] for i in (0, 1))
-        return Estimates(
-            {name: np.array([group[name] for group in values]) for name in self._units},
-            {
-                name: tuple(np.array([group[name][i] for group in intervals]) for i in (0, 1))  # type: ignore[misc]
-                for name in self._units
-            },
-        )
-
-    def _of_one(self, sums: Sequence[int], mechanism: NoisyVector, confidence: float) -> tuple[Any, Any]:
-        """The three numbers of one group with their intervals, infinite where nothing is known."""
         from utmost.theory.estimates.design.covariance import covariance_estimates, covariance_intervals
 
+        groups = list(zip(*(part.tolist() for part in sums), strict=True))
         steepest = float(self.widths[0])  # on the unit square: two different values of x are a step apart at least
-        estimates = covariance_estimates(sums, self.weight)
-        estimates["slope"] = min(max(estimates["slope"], -steepest), steepest)
-        noise = mechanism.noise
-        ends = covariance_intervals(noise, sums, self.weight, steepest, confidence, self._rounding_errors)
-        return (
-            {name: estimates[name] * unit for name, unit in self._units.items()},
-            {name: (ends[name][0] * unit, ends[name][1] * unit) for name, unit in self._units.items()},
-        )
+        estimates = [covariance_estimates(group, self.weight) for group in groups]
+        for estimate in estimates:
+            estimate["slope"] = min(max(estimate["slope"], -steepest), steepest)
+
+        def intervals() -> Mapping[str, tuple[Floats, Floats]]:
+            """Infinite where nothing is known."""
+            ends = [
+                covariance_intervals(mechanism.noise, group, self.weight, steepest, confidence, self._rounding_errors)
+                for group in groups
+            ]
+            return {
+                name: (np.array([end[name][0] * unit for end in ends]), np.array([end[name][1] * unit for end in ends]))
+                for name, unit in self._units.items()
+            }
+
+        values = {name: np.array([by[name] * unit for by in estimates]) for name, unit in self._units.items()}
+        return Estimates(values, intervals)
 
     @property
     def _rounding_errors(self) -> tuple[float, float]:

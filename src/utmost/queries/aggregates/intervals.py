@@ -40,7 +40,7 @@ def plus_minus(
     values, low, high = (part * numerator for part in (steps, steps - half_width, steps + half_width))
     if denominator != 1:
         values, low, high = (_divided(part, denominator) for part in (values, low, high))
-    return Estimates({name: values}, {name: (low, high)})
+    return Estimates({name: values}, lambda: {name: (low, high)})
 
 
 def _divided(steps: Integers, denominator: int) -> Floats:

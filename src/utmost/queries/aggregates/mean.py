@@ -92,11 +92,13 @@ class Mean(Ratio):
         known = np.asarray(together > 0, dtype=bool)
         shares = np.asarray(above / np.where(known, together, 1), dtype=np.float64)
         shares = np.where(known, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
-        low, high = mean_intervals(mechanism, above, below, confidence)
-        off = self.off_by_rounding
-        return Estimates(
-            {self.name: self._placed(shares)}, {self.name: (self._placed(low, -off), self._placed(high, off))}
-        )
+
+        def intervals() -> Mapping[str, tuple[Floats, Floats]]:
+            low, high = mean_intervals(mechanism, above, below, confidence)
+            off = self.off_by_rounding
+            return {self.name: (self._placed(low, -off), self._placed(high, off))}
+
+        return Estimates({self.name: self._placed(shares)}, intervals)
 
     def _placed(self, shares: Floats, more: float = 0.0) -> Floats:
         """Shares of the range as values in it."""

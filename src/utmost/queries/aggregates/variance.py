@@ -119,12 +119,13 @@ class Variance(Ratio):
         relative = np.asarray((4 * a * c - b * b) / np.where(known, rows, 1) ** 2, dtype=np.float64)
         relative = np.where(known, np.clip(relative, 0.0, 1.0), 1 / 3)  # as if spread evenly, where nobody seems to be
         variance = relative * float(self.half_range**2)
-        low, high = variance_intervals(mechanism, a, b, c, confidence)
-        ends = self._deviation(low, -1), self._deviation(high, 1)
-        return Estimates(
-            {"variance": variance, "standard deviation": np.sqrt(variance)},
-            {"variance": (ends[0] ** 2, ends[1] ** 2), "standard deviation": ends},
-        )
+
+        def intervals() -> Mapping[str, tuple[Floats, Floats]]:
+            low, high = variance_intervals(mechanism, a, b, c, confidence)
+            ends = self._deviation(low, -1), self._deviation(high, 1)
+            return {"variance": (ends[0] ** 2, ends[1] ** 2), "standard deviation": ends}
+
+        return Estimates({"variance": variance, "standard deviation": np.sqrt(variance)}, intervals)
 
     @property
     def half_range(self) -> Fraction:
