@@ -10,7 +10,7 @@ from oracles.command import utmost
 
 import utmost as um
 from utmost.errors import InvalidInput
-from utmost.queries import session as session_module
+from utmost.queries import release as release_module
 
 TABLE = pyarrow.table({"age": [70, 25, 80, 41] * 5, "town": ["Ash", "Briar", "Ash", None] * 5})
 QUESTIONS = {
@@ -72,12 +72,13 @@ def test_levels_with_a_delta_or_a_mu():
 
 @pytest.mark.parametrize("how", ["session", "batch", "schedule"])
 def test_everything_public_is_computed_before_the_spend(how):
-    """What fails, or takes its time, while an answer is described, does so before anything is charged."""
+    """What fails, or takes its time, while a mechanism is designed and proved, does so before anything is charged."""
     s = opened()
     exploring = s.schedule(1, slots=3)
     plan = s.plan.count("age >= 65", 1)
     before = str(s.spent)
-    with mock.patch.object(session_module, "describe", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+    interrupted = mock.patch.object(release_module, "proved_private", side_effect=KeyboardInterrupt)
+    with interrupted, pytest.raises(KeyboardInterrupt):
         {"session": lambda: s.count("age >= 65", 1), "batch": lambda: s.batch([plan])}.get(
             how, lambda: exploring.count("age >= 65")
         )()
