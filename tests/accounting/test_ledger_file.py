@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -20,7 +19,6 @@ from oracles.spenders import spend_at_once
 
 import utmost as um
 from utmost.accounting import ledger_file
-from utmost.accounting.account import canonical
 from utmost.accounting.held import HeldAccount
 from utmost.errors import BadFile, InvalidInput, LedgerFailed
 
@@ -445,123 +443,6 @@ def test_a_ledger_that_may_only_be_read(tmp_path, monkeypatch):
         account.reserve(0.1, "q")
     monkeypatch.undo()
     assert spent(opened(path)) == Fraction(1, 4)
-
-
-TABLES = (
-    "CREATE TABLE utmost_version (version INTEGER NOT NULL)",
-    "CREATE TABLE utmost_accounts (dataset TEXT PRIMARY KEY, secret BLOB NOT NULL)",
-    """CREATE TABLE utmost_events (
-        dataset TEXT NOT NULL REFERENCES utmost_accounts (dataset), number INTEGER NOT NULL, kind TEXT NOT NULL,
-        entry INTEGER NOT NULL, slot INTEGER NOT NULL, time TEXT NOT NULL, body TEXT NOT NULL, question TEXT,
-        head TEXT NOT NULL, PRIMARY KEY (dataset, number))""",
-    "CREATE INDEX utmost_entries ON utmost_events (dataset, entry)",
-    "CREATE INDEX utmost_questions ON utmost_events (dataset, question)",
-)
-"""A ledger as version 1 kept it."""
-
-
-def first_version(path, accounts, wal="WAL"):
-    """Write accounts as version 1 did, in a SQLite file."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute(f"PRAGMA application_id = {0x55746D73}")
-    connection.execute("PRAGMA user_version = 1")
-    for table in TABLES:
-        connection.execute(table)
-    connection.execute("INSERT INTO utmost_version VALUES (1)")
-    connection.execute(f"PRAGMA journal_mode = {wal}")
-    connection.execute("BEGIN")
-    for account in accounts:
-        connection.execute("INSERT INTO utmost_accounts VALUES (?, ?)", (account.dataset, account.secret))
-        with account._storage.read() as book:
-            events, keys = book.stored(account.dataset)
-        for event, key in zip(events, keys, strict=True):
-            values = (*event[:6], canonical(event.body).decode(), key, event.head)
-            connection.execute("INSERT INTO utmost_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-    connection.execute("COMMIT")
-    return connection
-
-
-def test_a_ledger_of_the_first_version_is_taken_over(tmp_path):
-    """The same accounts, secrets, entries and heads; with a log that was not written back yet, too."""
-    path, old = tmp_path / "budget.db", tmp_path / "old.db"
-    _, schedule = small_ledger(path)
-    accounts = [um.Ledger(path).account(name) for name in ("survey", "Zürich")]
-    for closed in (True, False):
-        still_open = first_version(old, accounts)
-        if closed:
-            still_open.close()
-        old.chmod(0o640)
-        assert old.read_bytes().startswith(b"SQLite format 3")
-        taken = [um.Ledger(old).account(name) for name in ("survey", "Zürich")]
-        for before, after in zip(accounts, taken, strict=True):
-            assert (after.head, after.secret, after.left) == (before.head, before.secret, before.left)
-            assert after.entries() == before.entries()
-            assert after.check(before.head)
-        assert taken[0].schedule(schedule).left == 1
-        assert taken[0].ask(0.25, {"ask": 1}, lambda: "drawn again").answer == {"answer": 7}
-        assert old.read_bytes().startswith(b'{"file":"ledger of Utmost"')
-        assert old.stat().st_mode & 0o777 == 0o640  # who could read it still can, and nobody else
-        still_open.close()
-        assert {p.name for p in tmp_path.iterdir()} == {"budget.db", "old.db"}
-        assert opened(old).check()
-        old.unlink()
-
-
-def test_a_damaged_ledger_of_the_first_version_is_refused(tmp_path):
-    """Every sampled bit of the old file: refused in words and left as it is, or taken over with nothing given back."""
-    path, old = tmp_path / "budget.db", tmp_path / "old.db"
-    _, schedule = small_ledger(path)
-    first_version(old, [um.Ledger(path).account(name) for name in ("survey", "Zürich")]).close()
-    whole = old.read_bytes()
-    truth = what_may_be_spent(old, schedule)
-    refused = 0
-    for bit, text in damaged(whole, range(5, 8 * len(whole), 2003)):
-        old.write_bytes(text)
-        found = what_may_be_spent(old, schedule)
-        assert found in (None, truth), bit
-        refused += found is None
-        if found is None:
-            assert old.read_bytes() == text
-    assert refused > 10
-
-
-def test_a_ledger_of_the_first_version_that_is_not_one(tmp_path):
-    """Tables that are missing, another version, several names, events of an account that are gone: each in words."""
-    source = tmp_path / "budget.db"
-    small_ledger(source)
-    accounts = [um.Ledger(source).account(name) for name in ("survey", "Zürich")]
-    old, linked = tmp_path / "old.db", tmp_path / "linked.db"
-    for statement, words in (
-        ("DROP INDEX utmost_questions", "tables are not whole"),
-        ("DELETE FROM utmost_events WHERE dataset = 'Zürich'", "has no events"),
-        ("DELETE FROM utmost_events WHERE number = 2", "event 3"),
-        ("UPDATE utmost_events SET body = replace(body, '1/4', '1/8')", "event 1"),
-        ("UPDATE utmost_events SET body = '{'", "damaged"),
-        ("PRAGMA user_version = 9", "version 9"),
-    ):
-        connection = first_version(old, accounts)
-        connection.execute(statement)
-        connection.close()
-        before = old.read_bytes()
-        with pytest.raises(BadFile, match=words):
-            um.Ledger(old)
-        assert old.read_bytes() == before
-        old.unlink()
-    first_version(old, accounts).close()
-    os.link(old, linked)
-    with pytest.raises(BadFile, match="2 names"):
-        um.Ledger(old)
-    linked.unlink()
-    assert opened(old).check()
-
-
-def test_two_take_over_at_once(tmp_path):
-    """One converts, the other waits and finds the ledger converted."""
-    source, old = tmp_path / "budget.db", tmp_path / "old.db"
-    opened(source)
-    first_version(old, [um.Ledger(source).account("survey")]).close()
-    assert sum(spend_at_once([old] * 3, "0.05")) == 20
-    assert spent(opened(old)) == 1
 
 
 def test_the_file_is_plain_text(tmp_path):

@@ -71,14 +71,10 @@ class File(Storage):
     """A book in one file."""
 
     def __init__(self, path: Path) -> None:
-        from utmost.accounting import first_version  # which writes the lines of this one
-
         self.where, self._path = str(path), path.absolute()
         self._lock, self._handle, self._busy = threading.RLock(), -1, False
         if not self._path.exists():
-            make(self._path, [])
-        if first_version.is_one(self._path):
-            first_version.convert(self._path, make)
+            make(self._path)
         self._index, self._marks = Index(BEGIN), b""
         self._open()
         with self.read():
@@ -335,26 +331,21 @@ def _damaged(where: str, how: str) -> BadFile:
     )
 
 
-def make(path: Path, lines: list[bytes], replace: bool = False) -> None:
-    """A new ledger, complete when it appears under its name; where another process was first, its ledger stays.
-
-    With `replace` it takes the place of the file that has the name.
-    """
+def make(path: Path) -> None:
+    """Make an empty ledger that is whole when it appears; where another process was first, its ledger stays."""
     if not path.parent.is_dir():
         raise BadFile(f"{path.parent} is not a folder; make it, or keep the ledger elsewhere.")
     index = Index(BEGIN)
-    for line in lines:
-        index.take(line)
     mark = _write_mark(Mark(index.lines, index.end, index.digest))
     name = None
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.new-")
         try:
-            _write_at(handle, b"".join([_first_line(), mark, mark, *lines]), 0)
+            _write_at(handle, _first_line() + mark + mark, 0)
             _sync(handle)
         finally:
             os.close(handle)
-        _give_name(name, path, replace)
+        _give_name(name, path)
         _sync_folder(path.parent)
     except OSError as problem:
         raise BadFile(f"no ledger can be made in {path.parent}: {problem.strerror}.") from None
@@ -363,11 +354,7 @@ def make(path: Path, lines: list[bytes], replace: bool = False) -> None:
             Path(name).unlink(missing_ok=True)
 
 
-def _give_name(name: str, path: Path, replace: bool) -> None:
-    if replace:
-        os.chmod(name, os.stat(path).st_mode & 0o777)
-        os.rename(name, path)
-        return
+def _give_name(name: str, path: Path) -> None:
     try:
         os.link(name, path)
     except FileExistsError:
