@@ -10,7 +10,7 @@ WHEEL_VENV := $(CURDIR)/build/wheel-venv
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo test test-long mutants bench docs wheel lock clean python
+.PHONY: help env demo test test-long coverage mutants bench docs wheel lock clean python
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ test: $(ENV) ## Run the linters, the type checker and the tests
 
 test-long: $(ENV) ## Run the tests that take minutes
 	$(BIN)/pytest -q -n 2 -m long
+
+coverage: $(ENV) ## Measure which lines and branches of src the tests run; the report goes to build/coverage/
+	$(BIN)/pytest -q -n 2 --cov=utmost --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 mutants: $(ENV) ## Ask whether the tests notice: one small mutation at a time; hours, goes on where it stopped
 	$(BIN)/python tools/mutants.py
