@@ -123,6 +123,16 @@ def test_reports_of_rounded_columns_verify(tmp_path):
         assert all(found for _, found in load_answers(tmp_path / "page.json")), answer.question.words
 
 
+@pytest.mark.parametrize("kind", ["mean", "sum", "variance", "covariance"])
+def test_bounds_that_cannot_be_refined_are_refused_with_a_remedy(kind):
+    """Nobody named a grid here, so "choose a coarser grid" alone was no remedy."""
+    s = opened({"x": np.arange(10.0), "y": np.arange(10.0)})
+    arguments = ("x", "y", (0.1, 1 / 3), (0, 1)) if kind == "covariance" else ("x", 0.1, 1 / 3)
+    with pytest.raises(InvalidInput, match=r"0\.3333333333333333 .*give rounder bounds"):
+        getattr(s, kind)(*arguments, privacy=1)
+    assert not s.account.entries()
+
+
 @pytest.mark.parametrize("kind", ["mean", "variance"])
 @pytest.mark.parametrize("rows", [5, 1000, 50_000])
 def test_rounding_is_one_percent_of_the_expected_error_in_groups_of_any_size(kind, rows):

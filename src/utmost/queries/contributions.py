@@ -216,7 +216,10 @@ def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
             f"{show_rational(step)}; choose a grid that divides both."
         )
     if max(abs(low), abs(high)) / step >= MOST_STEPS:
-        raise InvalidInput(f"the range reaches beyond 2^48 steps of {show_rational(step)}; choose a coarser grid.")
+        raise InvalidInput(
+            f"the range {show_rational(low)} to {show_rational(high)} reaches beyond 2^48 steps of "
+            f"{show_rational(step)}; give rounder bounds, or choose a coarser grid."
+        )
     return Grid(low, high, step)
 
 
