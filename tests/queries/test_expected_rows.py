@@ -45,7 +45,7 @@ def test_targets_need_expected_rows_and_meet_them(session):
     assert not list(session.account.entries())
 
 
-@pytest.mark.parametrize("rows", [0, -5, float("nan"), {"a": 100}, {"a": 100, "b": 0}])
+@pytest.mark.parametrize("rows", [0, -5, float("nan"), {"a": 100}, {"a": 100, "b": 0}, {"a": 1, "b": 1, "B": 1}])
 def test_what_is_no_number_of_rows_is_refused(session, rows):
     with pytest.raises(InvalidInput, match="expected_rows"):
         session.mean("x", 0, 1, privacy=1, by=BY, expected_rows=rows)

@@ -1,6 +1,7 @@
 """Planned errors hold on skewed tables, targets are met there, and what rounding does counts in both."""
 
 import json
+from time import process_time
 
 import numpy as np
 import pyarrow
@@ -61,6 +62,16 @@ def test_errors_lie_in_the_planned_range_and_are_known_after_the_answer(table, k
     assert error <= (before.average - before.from_rounding) * 1.05
     assert error >= before.least * 0.95
     assert error == pytest.approx(after.expected - after.from_rounding, rel=0.1)
+
+
+def test_a_covariance_without_its_interval_takes_no_interval():
+    """An interval takes a third of a second, and a thousand draws are averaged over above."""
+    question = opened(COLUMNS["beta"]).plan.covariance("x", "y", (0, 1000), (0, 1000), privacy=1).question
+    released = dict(zip(question.statistic.parts, [question.statistic.weight * 300] * 6, strict=True))
+    start = process_time()
+    for _ in range(20):
+        question.value(released)
+    assert process_time() - start < 1
 
 
 @pytest.mark.parametrize("kind", ["mean", pytest.param("variance", marks=pytest.mark.long)])

@@ -36,9 +36,9 @@ def test_whole_numbers_are_not_rounded():
     s = opened({"i": np.arange(100)})
     question = s.plan.mean("i", 0, 100, privacy=1).question
     assert question.statistic.values.steps.step == 1
-    assert not question.rounded_values
+    assert not question.statistic.values.may_be_rounded
     assert "rounded" not in question.words
-    assert s.plan.mean("i", 0, 100, privacy=1, grid=5).question.rounded_values
+    assert s.plan.mean("i", 0, 100, privacy=1, grid=5).question.statistic.values.may_be_rounded
 
 
 def test_a_float_column_on_a_step_of_one_says_so_and_its_interval_holds_the_mean():
@@ -121,3 +121,26 @@ def test_reports_of_rounded_columns_verify(tmp_path):
     for answer in answers:
         answer.report(tmp_path / "page.html")
         assert all(found for _, found in load_answers(tmp_path / "page.json")), answer.question.words
+
+
+@pytest.mark.parametrize("kind", ["mean", "sum", "variance", "covariance"])
+def test_bounds_that_cannot_be_refined_are_refused_with_a_remedy(kind):
+    """Nobody named a grid here, so "choose a coarser grid" alone was no remedy."""
+    s = opened({"x": np.arange(10.0), "y": np.arange(10.0)})
+    arguments = ("x", "y", (0.1, 1 / 3), (0, 1)) if kind == "covariance" else ("x", 0.1, 1 / 3)
+    with pytest.raises(InvalidInput, match=r"0\.3333333333333333 .*give rounder bounds"):
+        getattr(s, kind)(*arguments, privacy=1)
+    assert not s.account.entries()
+
+
+@pytest.mark.parametrize("kind", ["mean", "variance"])
+@pytest.mark.parametrize("rows", [5, 1000, 50_000])
+def test_rounding_is_one_percent_of_the_expected_error_in_groups_of_any_size(kind, rows):
+    """Without `at_most`: variances by keys once had 48,000 steps, whose rounding could exceed the expected error."""
+    s = um.Session(pyarrow.table({"x": np.zeros(3), "g": [1, 2, 2]}), "floats", um.rows(), "add-remove", budget=1)
+    for lower, upper in ((0, 1), (-60, 600)):
+        plan = getattr(s.plan, kind)("x", lower, upper, privacy=1, by=um.keys(g=[1, 2]), expected_rows=rows)
+        rounding = plan.before.from_rounding
+        assert 0 < rounding <= 0.01 * (plan.before.average - rounding)
+        half, off = (upper - lower) / 2, float(plan.question.statistic.values.steps.step) / 2
+        assert rounding <= 1.001 * (off if kind == "mean" else 2 * half * off)

@@ -6,7 +6,7 @@ Truths are computed by numpy from the rows of `oracles.skewed` that the answer s
 """
 
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pyarrow
@@ -152,6 +152,64 @@ def test_rows_chosen_for_a_question_are_of_those_with_its_condition():
     once = asking(um.people("person", rows_each=2)).count("late", LEVEL)
     assert once.private_point(SECRET) < made.private_point(SECRET)
     assert len(people) <= made.private_point(SECRET)
+
+
+# ---- groups whose sums are beyond 64 bits ----
+
+FINE = {
+    "variance": lambda a, e, by: a.variance("x", 0, 1, e, grid="1e-7", by=by),
+    "variance without a grid": lambda a, e, by: a.variance("x", 0, 1, e, by=by),
+    "mean": lambda a, e, by: a.mean("x", 0, 1, e, grid="1e-14", by=by),
+    "sum": lambda a, e, by: a.sum("x", 0, 1, e, grid="1e-14", by=by),
+    "sum of negative numbers": lambda a, e, by: a.sum("less", -1, 1, e, grid="1e-14", by=by),
+}
+IN_GROUPS = {
+    "keys": (um.keys(town=["Ash", "Briar"]), LEVEL),
+    "found keys": (um.discover("town"), FOUND_LEVEL),
+}
+THREE_ROWS = um.people("who", rows_each=3)
+FINE_UNITS = {
+    "rows": um.rows(),
+    "rows at most": um.rows(at_most=200_000),
+    "people": THREE_ROWS,
+    "people for the question": um.people("who", rows_each=3, truncate="question"),
+    "groups": um.people("who", rows_each=3, groups_each=2, rows_each_group=3),
+}
+
+
+@pytest.fixture(scope="module")
+def towns():
+    """Two groups of 99,999 and 300 rows, three rows of each person, with values near the upper end of their range."""
+    rng = np.random.default_rng(36)
+    town = np.repeat(["Ash", "Briar"], [99_999, 300])
+    x = 1 - rng.random(len(town)) / 10
+    return {"who": np.arange(len(town)) // 3, "town": town, "x": x, "less": -x}
+
+
+QUICK = (("variance", "keys", "rows"), ("mean", "found keys", "people"), ("sum of negative numbers", "keys", "groups"))
+REFUSED = {(name, "found keys") for name in FINE if "variance" in name} | {("found keys", "groups")}
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "unit"),
+    [
+        pytest.param(*case, marks=[pytest.mark.long] * (case not in QUICK))
+        for case in product(FINE, IN_GROUPS, FINE_UNITS)
+        if not {case[:2], case[1:]} & REFUSED
+    ],
+)
+def test_sums_of_groups_beyond_64_bits_hold_the_truth(towns, name, by, unit):
+    """They were cut to 2^62 without a word: a variance of 0.0903 came out as 0.2023, in (0.20229, 0.20235)."""
+    keys, level = IN_GROUPS[by]
+    setting = Setting(opening.open_table(pyarrow.table(towns)), FINE_UNITS[unit], "add-remove")
+    made = FINE[name](Asking(setting), level, keys)
+    column, kind = towns["less" if "negative" in name else "x"], name.split()[0]
+    of = {"variance": np.var, "mean": np.mean, "sum": np.sum}[kind]
+    truth = {town: float(of(column[towns["town"] == town])) for town in ("Ash", "Briar")}
+    check_intervals(made, truth, 12, few)
+    point = made.private_point(SECRET)
+    sums = np.asarray(getattr(point, "numbers", point)).ravel().tolist()
+    assert max(map(abs, sums)) > 2**62 or "without" in name
 
 
 # ---- people, and how many of their rows are dropped ----

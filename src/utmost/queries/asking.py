@@ -398,7 +398,7 @@ class Questions(ABC, Generic[Made]):
         grid : number, optional
             The step that values are rounded to, half up; a range of at most 2^24 steps. Without it whole numbers (a
             column of an integer type, whole bounds) are not rounded, and other values are rounded to as fine a step
-            as 2^24 steps (fewer by groups) allow; of very many rows rounding may be more than 1 % of the expected
+            as 2^24 steps allow: of more than about 100,000/epsilon rows rounding may be more than 1 % of the expected
             error. Intervals contain it, and so do planned errors.
         where : condition, optional
             Only rows with this condition take part.

@@ -28,15 +28,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
 from utmost.queries.arguments import Neighbours
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Relation
-from utmost.queries.expressions.types import INT64
+from utmost.queries.expressions.types import INT64, integer
 from utmost.queries.expressions.values import Expression, literal
 from utmost.queries.predicate import as_condition, as_number
+from utmost.queries.rounding_steps import MOST_SUM
 from utmost.queries.truncation import MOST_HASHED, dropped, truncated
 from utmost.queries.units import Unit
 
@@ -53,6 +57,8 @@ LARGEST = 2**62
 HEX, DIGITS = "0123456789abcdef", 4
 SHORT = 12
 """How many digits of a hash rows are sorted by; where these are equal, the columns decide."""
+DIGIT = 13
+"""Bits of a digit: the sum of so small numbers over `MOST_ROWS` rows stays below 2^62, where sums by keys are cut."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,45 @@ class Contribution:
     def range(self, units: int, rows_each: int) -> tuple[int, int]:
         """Between which numbers the sum lies, if there are at most so many units."""
         return units * rows_each * min(self.least, 0), units * rows_each * max(self.most, 0)
+
+
+def digits_for(most: int, rows: int) -> int:
+    """In how many digits contributions up to a size are added up by keys: one if so many rows fit 64 bits as they are.
+
+    Sums by keys leave the engine as 64-bit integers. Larger ones are added up digit by digit, and put together here.
+    """
+    return 1 if most * rows <= MOST_SUM else max(2, -(-most.bit_length() // DIGIT))
+
+
+def in_digits(contributions: Mapping[str, Contribution], many: int) -> dict[str, Contribution]:
+    """The digits of contributions, the lowest first, under names of their own; the highest one carries the sign."""
+    if many == 1:
+        return dict(contributions)
+    return {f"{name}_{i}": _digit(part, i, i == many - 1) for name, part in contributions.items() for i in range(many)}
+
+
+def _digit(part: Contribution, place: int, is_highest: bool) -> Contribution:
+    """One digit of a contribution, which is below 2^53 and so exact as a float, also divided by a power of two."""
+
+    def above(bits: int) -> Expression:
+        if not bits:
+            return part.value
+        return made.to_integer(made.floor(made.divide(made.to_float(part.value), float(2**bits))))
+
+    value, base = above(DIGIT * place), 2**DIGIT
+    if is_highest:
+        return Contribution(part.taking_part, value, part.least >> DIGIT * place, part.most >> DIGIT * place)
+    rest = value - above(DIGIT * (place + 1)) * base  # a remainder, because both quotients are exact
+    digit = Expression(rest.op, integer(0, base - 1), rest.parts)
+    return Contribution(part.taking_part, digit, 0, base - 1)
+
+
+def from_digits(sums: Mapping[str, Any], name: str, many: int) -> NDArray[Any]:
+    """The sums of a contribution by keys, from those of its digits; of several digits as Python's own integers."""
+    if many == 1:
+        return np.asarray(sums[name], dtype=np.int64)
+    digits = [np.asarray(sums[f"{name}_{i}"], dtype=np.int64).astype(object) for i in range(many)]
+    return np.asarray(sum(digit * 2 ** (DIGIT * i) for i, digit in enumerate(digits)), dtype=object)
 
 
 def ones(source: Source, where: Any) -> Contribution:
@@ -171,7 +216,10 @@ def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
             f"{show_rational(step)}; choose a grid that divides both."
         )
     if max(abs(low), abs(high)) / step >= MOST_STEPS:
-        raise InvalidInput(f"the range reaches beyond 2^48 steps of {show_rational(step)}; choose a coarser grid.")
+        raise InvalidInput(
+            f"the range {show_rational(low)} to {show_rational(high)} reaches beyond 2^48 steps of "
+            f"{show_rational(step)}; give rounder bounds, or choose a coarser grid."
+        )
     return Grid(low, high, step)
 
 

@@ -31,7 +31,7 @@ DESIGN_EPSILON, LARGEST_EPSILON = 10.0, 40.0
 MOST_STEPS = 2**40
 """So many steps at most, so that noise of every level is a 64-bit integer."""
 MOST_SUM = 2**61
-"""Sums by groups are 64-bit integers."""
+"""Sums by groups leave the engine as 64-bit integers, larger ones digit by digit: default steps need one digit."""
 
 
 def default_step(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput
-from utmost.queries.contributions import Contribution, keep_rows, with_ids
+from utmost.queries.contributions import Contribution, from_digits, keep_rows, with_ids
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.values import Expression
@@ -39,12 +39,12 @@ class Found:
     ----------
     keys : an Arrow table of the keys, one in each row
     holders : how many units hold each
-    numbers : the numbers of each key, one row for each
+    numbers : the numbers of each key, one row for each; beyond 64 bits, as Python's own integers
     """
 
     keys: Any = field(repr=False)
     holders: NDArray[np.int64] = field(repr=False)
-    numbers: NDArray[np.int64] = field(repr=False)
+    numbers: NDArray[Any] = field(repr=False)
 
 
 def holders_statement(
@@ -127,12 +127,12 @@ def _key_column(source: Source, name: str) -> tuple[Expression, str]:
     return made.where(~made.is_infinite(value), made.one_zero(value)), "double"
 
 
-def found_keys(by: Discover, found: Mapping[str, Any], parts: tuple[str, ...]) -> Found:
+def found_keys(by: Discover, found: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
     """What the engine found, the keys under the names of their columns."""
     import pyarrow
 
     keys = pyarrow.table({name: found[f"key{i}"] for i, name in enumerate(by.columns)})
-    numbers = [np.asarray(found[part].to_numpy(), dtype=np.int64) for part in parts]
+    numbers = [from_digits(found, part, digits) for part in parts]
     holders = np.asarray(found[HOLDERS].to_numpy(), dtype=np.int64)
     return Found(keys, holders, np.column_stack(numbers) if numbers else np.zeros((len(holders), 0), dtype=np.int64))
 

@@ -58,13 +58,13 @@ NUMBER = {
 }
 """Why a number on a line is answered as well as can be, by the kind of proof."""
 UNBOUNDED = {
-    "canonical": "Awan, Vadhan 2023, averaged over shifts: no private mechanism on the unbounded line has a smaller "
-    "expected loss at every point, for any monotone loss",
-    "staircase": "Geng, Viswanath 2016, averaged over shifts: no private mechanism on the unbounded line has a smaller "
-    "expected loss at every point; by a dual flow in rationals",
-    "flow": "no private mechanism on the unbounded line has an expected loss below the bound at every point: a dual "
-    "flow, checked in rationals",
-    "pairs": "no private mechanism on the unbounded line has an expected loss below the bound at every point: pairs of "
+    "canonical": "Awan and Vadhan 2023, extended from noise to all mechanisms by averaging over translations: no "
+    "private mechanism on the unbounded line has a lower worst-case expected loss, for any monotone loss",
+    "staircase": "Geng and Viswanath 2016, extended from noise to all mechanisms by averaging over translations: no "
+    "private mechanism on the unbounded line has a lower worst-case expected loss; dual certificate in exact rationals",
+    "flow": "no private mechanism on the unbounded line has a worst-case expected loss below the bound; dual "
+    "certificate in exact rationals",
+    "pairs": "no private mechanism on the unbounded line has a worst-case expected loss below the bound: pairs of "
     "points around every threshold",
 }
 """The same on the unbounded line, where the noise is compared with all mechanisms: its loss is the same everywhere."""

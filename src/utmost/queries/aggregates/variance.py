@@ -26,7 +26,7 @@ from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Sett
 from utmost.queries.aggregates.clamping import ClampedColumn
 from utmost.queries.contributions import Contribution, Grid, distances_to_ends
 from utmost.queries.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
-from utmost.queries.rounding_steps import DESIGN_UNITS, MOST_STEPS, MOST_SUM
+from utmost.queries.rounding_steps import MOST_STEPS
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
@@ -66,11 +66,7 @@ class Variance(Ratio):
         return cls(values=ClampedColumn.from_public(public, says_rounding))
 
     def settled(self, setting: Setting) -> Self:
-        most = MOST_WIDTH
-        if setting.grouped:
-            rows = setting.most_rows or DESIGN_UNITS * setting.rows_each
-            most = min(MOST_WIDTH, math.isqrt(MOST_SUM // rows))
-        values = self.values.settled(setting, most_squared(self.values.lower, self.values.upper, most))
+        values = self.values.settled(setting, most_squared(self.values.lower, self.values.upper))
         require_width(values.steps)
         return replace(self, setting=setting, values=values)
 

@@ -30,6 +30,7 @@ from utmost.exact import as_plain, as_whole
 from utmost.privacy import ApproxDP, Level
 from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates, Integers, Ratio, Setting
+from utmost.queries.contributions import digits_for, from_digits, in_digits
 from utmost.queries.group_bounds import GroupBounds
 from utmost.queries.groups import LARGEST, bounded_statement, grouped_statement
 from utmost.queries.keys import Keys, named, require_keys
@@ -47,6 +48,7 @@ from utmost.queries.questions.question import (
     with_rounding,
 )
 from utmost.queries.questions.row_errors import RowErrors, as_expected
+from utmost.queries.rounding_steps import DESIGN_UNITS
 from utmost.space.integers import Lattice
 from utmost.space.line import Line, cost, line_prior
 
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 MOST_RELEASED = 2**256
-"""Sums are of 64 bits; noise of a small level is wider."""
+"""Sums are of 128 bits; noise of a small level is wider."""
 GROUPS_DO_NOT_ADD_UP = "groups do not add up to the whole table"
 IN_ONE_GROUP = "each counted in one group, that of one of their rows chosen at random"
 ONE_GROUP = "people with rows in several groups count in one of them"
@@ -163,6 +165,12 @@ class AggregateQuery(Question):
         low, high = (None, None) if most is None else (most * rows * end for end in self.statistic.range)
         dimension = len(self.statistic.parts) * groups
         return Lattice(dimension, moves, sensitivity * self.rows_each, low, high, in_one_group)
+
+    @property
+    def digits(self) -> int:
+        """In how many digits contributions are added up by keys, so that no sum is beyond 64 bits."""
+        rows = DESIGN_UNITS * self.rows_each if self.most_rows is None else self.most_rows
+        return digits_for(max(map(abs, self.statistic.range)), rows)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         return source.statement(self.statistic.relation(source, self.bounded_unit, self.where.given, secret))
@@ -672,13 +680,15 @@ class ByKeys(AggregateQuery):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(self.statistic.parts, self.statistic.contributions(source, self.where.given), strict=True))
+        rows = in_digits(rows, self.digits)
         if self.bounds.stated:
             arguments = (self.terms.unit, self.rows_each, self.by, rows, secret, self.bounds, self.of_people)
             return bounded_statement(source, *arguments)
         return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
 
     def point(self, found: Mapping[str, Any]) -> Any:
-        return clip_to(np.concatenate([found[part] for part in self.statistic.parts]), self.space)
+        sums = [from_digits(found, part, self.digits) for part in self.statistic.parts]
+        return clip_to(np.concatenate(sums), self.space)
 
     def draw(self, point: Any) -> dict[str, Any]:
         return self.released(self.solution.mechanism.sample_many(point[None])[0])

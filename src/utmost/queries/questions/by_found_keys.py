@@ -29,6 +29,7 @@ from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
 from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.aggregates.aggregate import Integers
 from utmost.queries.aggregates.count import Count
+from utmost.queries.contributions import in_digits
 from utmost.queries.found_keys import HALF, Discover, shown_keys
 from utmost.queries.keys import Keys, named
 from utmost.queries.questions.aggregates import (
@@ -111,9 +112,9 @@ class KeySelection:
 
         return best_keys(self.space, level, self.counted, loss, self.by.share)
 
-    def point(self, found: Mapping[str, Any], parts: tuple[str, ...]) -> Found:
+    def point(self, found: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
         """The keys with their holders, and the numbers beside them clamped to where they lie."""
-        keys = found_keys(self.by, found, parts)
+        keys = found_keys(self.by, found, parts, digits)
         if self.numbers is None:
             return keys
         return Found(keys.keys, keys.holders, clip_to(keys.numbers, self.numbers))
@@ -244,12 +245,13 @@ class ByFoundKeys(AggregateQuery):
     def statement(self, source: Source, secret: bytes) -> Statement:
         contributions = self.statistic.contributions(source, self.where.given)
         numbers = dict(zip(self.noisy_parts, contributions, strict=True)) if self.noisy_parts else {}
+        numbers = in_digits(numbers, self.digits)
         keys_each = self.selection.keys_each
         unit, holding = self.bounded_unit, contributions[0]
         return holders_statement(source, unit, self.by, keys_each, holding, numbers, self.rows_each, secret)
 
     def point(self, found: Mapping[str, Any]) -> Found:
-        return self.selection.point(found, self.noisy_parts)
+        return self.selection.point(found, self.noisy_parts, self.digits)
 
     def draw(self, point: Found) -> dict[str, Any]:
         return self.released(self.selection.draw(self.solution.mechanism, point))

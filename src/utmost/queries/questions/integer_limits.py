@@ -21,7 +21,9 @@ def reaches_an_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) 
 
 
 def clip_to(integers: NDArray[Any], space: Lattice) -> NDArray[Any]:
-    """Integers clamped to where they lie, and to what 64 bits hold with noise."""
-    if space.lower is None or space.upper is None:
-        return np.asarray(np.clip(integers, -LARGEST, LARGEST))
-    return np.asarray(np.clip(integers, max(space.lower, -LARGEST), min(space.upper, LARGEST)))
+    """Integers clamped to where they lie, and those of 64 bits to what these hold with noise."""
+    is_bounded, is_wide = space.lower is not None and space.upper is not None, integers.dtype == object
+    if is_wide:
+        return np.asarray(np.clip(integers, space.lower, space.upper)) if is_bounded else integers
+    low, high = (max(space.lower, -LARGEST), min(space.upper, LARGEST)) if is_bounded else (-LARGEST, LARGEST)
+    return np.asarray(np.clip(integers, low, high))

@@ -218,6 +218,12 @@ def _by_key(rows: Mapping[Any, Any] | list[Any], labels: Sequence[Any]) -> list[
                 f"expected_rows has no number for the key {shown(missing[0])}; give one for each key, or "
                 "one number for all."
             )
+        known = set(labels)
+        unknown = [label for label in rows if label not in known]
+        if unknown:
+            raise InvalidInput(
+                f"expected_rows has a number for {shown(unknown[0])}, which is none of the keys; leave it out."
+            )
         rows = [rows[label] for label in labels]
     if len(rows) != len(labels):
         raise InvalidInput(f"expected_rows has {len(rows)} numbers for {len(labels)} keys; give one for each.")
