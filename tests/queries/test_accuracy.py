@@ -61,7 +61,9 @@ def test_the_stated_error_of_a_mean_is_that_of_its_laws(loss, neighbours, epsilo
         here, there = above + x, 1200 - above + y
         errors = np.abs(4 * np.clip(here / (here + there), 0, 1) - above / 300)
         mean = float(law @ (errors if loss == "absolute" else errors**2))
-        stated = plan.question.statistic.losses_at(plan.question.noisy, (above / 1200,))[loss] / 300 ** (1 if loss == "absolute" else 2)
+        stated = plan.question.statistic.losses_at(plan.question.noisy, (above / 1200,))[loss] / 300 ** (
+            1 if loss == "absolute" else 2
+        )
         assert stated == pytest.approx(mean, rel=0.03)
         assert before["least"] * 0.97 <= mean <= before["average"] * 1.03
     compared = plan.details["compared"]
