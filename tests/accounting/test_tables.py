@@ -26,11 +26,11 @@ def test_a_change_is_said_once_and_a_return_again(ledger):
     one, other = (ledger.open(*TERMS, table=mark) for mark in (ONE, OTHER))
     assert [ask(one, "1"), ask(one, "2")] == ["", ""]
     assert one.other_table == ""
-    assert "a.csv, not b.csv" in other.other_table
-    assert "a.csv, not b.csv" in ask(other, "3")
+    assert "'a.csv', not 'b.csv'" in other.other_table
+    assert "'a.csv', not 'b.csv'" in ask(other, "3")
     assert ask(other, "4") == ""
     assert other.other_table == ""
-    assert "b.csv, not a.csv" in ask(one, "5")
+    assert "'b.csv', not 'a.csv'" in ask(one, "5")
     check = one.check()
     assert check
     assert "changed 2 times under this data set name: a.csv, then b.csv, then a.csv" in str(check)
@@ -39,7 +39,7 @@ def test_a_change_is_said_once_and_a_return_again(ledger):
 def test_a_recorded_answer_names_the_table_it_was_drawn_from(ledger):
     one, other = (ledger.open(*TERMS, table=mark) for mark in (ONE, OTHER))
     ask(one, "1")
-    assert "drawn from another table, a.csv, not b.csv" in ask(other, "1")
+    assert "drawn from another table, 'a.csv', not 'b.csv'" in ask(other, "1")
 
 
 def test_accounts_of_earlier_versions_have_no_table(ledger):
@@ -77,7 +77,7 @@ def test_sessions_notice_and_reports_say_it(tmp_path):
         return um.Session(table, "rows", um.rows(at_most=50), "add-remove", budget=2, ledger=tmp_path / "budget.db")
 
     assert "another table" not in str(session("one").count("x >= 1", privacy=0.5))
-    assert "rows.csv in another place or with other columns" in str(session("other").plan.count("x >= 2", privacy=0.5))
+    assert "'rows.csv' in another place or with other columns" in str(session("other").plan.count("x >= 2", privacy=1))
     answer = session("other").count("x >= 2", privacy=0.5)
     assert "was used before with another table" in str(answer)
     page = answer.report(tmp_path / "answer.html")

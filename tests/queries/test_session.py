@@ -27,6 +27,7 @@ from utmost.errors import (
 )
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.queries import Audit
+from utmost.queries import release as release_module
 from utmost.queries.questions import Question
 from utmost.queries.questions.choices import Choice
 from utmost.queries.report.proof import answer_from_json, confirmed, load_answers
@@ -243,6 +244,7 @@ def everything(listed, folder, releases):
         mock.patch.object(ledger_module.secrets, "token_bytes", lambda n: b"k" * n),
         mock.patch.object(Question, "draw", draw),
         mock.patch.object(Choice, "draw", draw),
+        mock.patch.object(release_module, "rehearse_answer"),
     ):
         s = session(listed, um.rows(at_most=8), "add-remove", ledger=folder / "b.db")
         answers = asked(s)

@@ -236,3 +236,13 @@ def test_what_needs_a_range_asks_for_it(ask):
 def test_tiers_need_at_most():
     with pytest.raises(InvalidInput, match="at_most"):
         um.rows(tiers={"town = 'Ash'": (0.1, 20)})
+
+
+@pytest.mark.parametrize("by", [None, TOWNS], ids=["all", "by keys"])
+def test_noise_beyond_64_bits_leaves_a_number_of_rows(by):
+    """The noise on the two sums of a mean may say that there are more rows than any table has."""
+    s = session(um.people("who", rows_each=10**12, at_most=10**6))
+    answer = s.mean("age", -3, 2**40, um.PureDP("0.000001"), grid=1, by=by)
+    limits = [answer.after.rows_between] if by is None else [group[1:3] for group in answer.after.groups.values()]
+    assert all(0 <= low <= high <= 2**63 - 1 for low, high in limits)
+    assert json.loads(answer.to_json())["value"] is not None

@@ -32,7 +32,7 @@ import numpy as np
 from utmost.accounting.composition import compose
 from utmost.accounting.costs import COSTS, NAMES, PAYS, WORDS, below, composed_cost, even_share
 from utmost.accounting.declared import Schedule, counted, refusal
-from utmost.accounting.entries import Entry, LedgerState, TableMark
+from utmost.accounting.entries import SHARED, Entry, LedgerState, TableMark
 from utmost.accounting.storage import Book, Storage, changed
 from utmost.accounting.suspension import Mark, is_marked, left_behind, remove_mark, set_mark, write_failure
 from utmost.errors import (
@@ -58,7 +58,6 @@ ZERO = Amount(Fraction(0))
 """Nothing, of any resource."""
 SUSPEND, RESUME = "suspend", "resume"
 """The kinds of event between which an account is suspended."""
-SHARED = "all tables under one data set name share its budget and its recorded answers"
 ENDED = "the process that was answering this question ended before it had an answer"
 
 
@@ -376,7 +375,7 @@ class Account:
         return f"{self._used_with(before, self.table)}; {SHARED}"
 
     def _used_with(self, before: TableMark, now: TableMark) -> str:
-        return f"the account {self.dataset!r} was used before with another table, {before.name}{_apart(before, now)}"
+        return f"the account {self.dataset!r} was used before with another table, {before.name!r}{_apart(before, now)}"
 
     def _other_table(self, entry: Entry) -> str:
         """What an answer says of other tables: the one it was drawn from, or the one before."""
@@ -384,7 +383,7 @@ class Account:
             return ""
         if entry.table != self.table:
             return (
-                f"this recorded answer was drawn from another table, {entry.table.name}"
+                f"this recorded answer was drawn from another table, {entry.table.name!r}"
                 f"{_apart(entry.table, self.table)}; fresh=True asks the open one, and spends"
             )
         before = entry.table_before
@@ -873,7 +872,7 @@ def _table_of(event: Event) -> TableMark | None:
 
 def _apart(one: TableMark, other: TableMark) -> str:
     """The name of another table, or that one of the same name differs in place or columns."""
-    return f", not {other.name}" if one.name != other.name else " in another place or with other columns"
+    return f", not {other.name!r}" if one.name != other.name else " in another place or with other columns"
 
 
 def _priced(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:

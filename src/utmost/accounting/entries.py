@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from utmost.errors import InvalidInput
 from utmost.exact import Amount
 from utmost.privacy import Level
+
+SHARED = "all tables under one data set name share its budget and its recorded answers"
+_NUMBER = r"(?:[-+0-9./e]{1,500}|inf)"
+_OF_BUDGET = rf"(?:epsilon|delta|mu²|rho) {_NUMBER} of {_NUMBER}"
+_SUMS = rf"{_OF_BUDGET}(?:, {_OF_BUDGET})*"
+_QUOTED = r"""(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
+_APART = rf"(?:, not {_QUOTED}| in another place or with other columns)"
+FORMS = {
+    "time": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)",
+    "spent": _SUMS,
+    "left": _SUMS,
+    "head": r"[0-9a-f]{64}",
+    "other_table": rf"(?:this recorded answer was drawn from another table, {_QUOTED}{_APART}; fresh=True asks the "
+    rf"open one, and spends|the account {_QUOTED} was used before with another table, {_QUOTED}{_APART}; {SHARED})?",
+}
+"""The words that a ledger says in reports, by part: numbers and quoted names are all that is left open in them."""
 
 
 @dataclass(frozen=True)
@@ -89,3 +107,12 @@ class LedgerState:
     head: str
     kept: bool
     other_table: str = ""
+
+    def require_words(self) -> None:
+        """Refuse words that no ledger says, which a report may hold: they are shown as what the ledger says."""
+        for name, form in FORMS.items():
+            text = getattr(self, name)
+            if not isinstance(text, str) or not re.fullmatch(form, text, re.ASCII):
+                raise InvalidInput(f"the ledger's {name} is not in words that a ledger says.")
+        if type(self.entry) is not int or self.entry < 1 or type(self.kept) is not bool:
+            raise InvalidInput("the ledger's entry is a number from 1 on, and whether it was kept true or false.")

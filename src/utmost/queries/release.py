@@ -1,9 +1,10 @@
 """The way of an answer, on one page.
 
-A query is compiled and rehearsed (public things only), its mechanism designed and proved private, the spend reserved in
-the ledger, durably; then the engine computes a few integers, an exact draw is made, and the answer recorded. Everything
-that can fail for a public reason fails before the spend; what fails after it suspends the account, with one fixed
-sentence (`suspend_on_failure`). Words, comparisons and worst cases are worked out when somebody looks at the answer.
+A query is compiled and rehearsed (public things only), its mechanism designed, proved private and rehearsed on extreme
+results, the spend reserved in the ledger, durably; then the engine computes a few integers, an exact draw is made, and
+the answer recorded. Everything that can fail for a public reason fails before the spend; what fails after it suspends
+the account, with one fixed sentence (`suspend_on_failure`). Words, comparisons and worst cases are worked out when
+somebody looks at the answer.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from utmost.exact import Number
 from utmost.queries.answers import Answer
 from utmost.queries.questions import Question
 from utmost.queries.questions.question import proved_private
+from utmost.queries.rehearse_answer import rehearse_answer
 from utmost.queries.suspend_on_failure import answered
 
 if TYPE_CHECKING:
@@ -25,12 +27,13 @@ if TYPE_CHECKING:
 
 
 def prepare(session: Session, queries: Sequence[Question]) -> list[tuple[Question, Statement]]:
-    """The queries with their statements: compiled, rehearsed on public rows, designed, and proved private."""
+    """The queries with their statements: compiled, designed, proved private, rehearsed on public rows and results."""
     session.account.require_active()
-    statements = [(query, query.statement(session.source, session.account.secret)) for query in queries]
-    for query in queries:
+    prepared = [(query, query.statement(session.source, session.account.secret)) for query in queries]
+    for query, statement in prepared:
         proved_private(query)
-    return statements
+        rehearse_answer(query, statement)
+    return prepared
 
 
 def release(session: Session, query: Question, fresh: bool) -> Answer:

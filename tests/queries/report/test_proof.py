@@ -282,6 +282,33 @@ def test_words_that_fit_each_other_are_refused_if_they_do_not_follow(name):
         assert f"{part}: not the words" in str(found), part
 
 
+@pytest.mark.parametrize("part", ["time", "spent", "left", "head", "other_table"])
+def test_words_that_no_ledger_says_are_refused(part):
+    """They stand on pages as what the ledger says; of a true sentence, only numbers and quoted names may differ."""
+    content = json.loads(asked("count").to_json())
+    for lie in (LIE, f"{content['ledger'][part]}; {LIE}", f"{content['ledger'][part]}\n{LIE}", None, 3):
+        put(changed := copy.deepcopy(content), ("ledger", part), lie)
+        with pytest.raises(BadFile, match=f"the ledger's {part} is not in words"):
+            _proved(changed)
+
+
+def test_words_of_the_ledger_are_read_again():
+    """Every kind of budget, and notes of other tables, whose names may hold quotes."""
+    small = pyarrow.table({"age": [70] * 9})
+    budgets = [1, um.PureDP.from_ratio(8), um.ApproxDP("1/3", "1e-7"), um.ZCDP(1), um.GaussianDP(1), "1e30"]
+    for budget in (*budgets, um.ApproxGaussianDP(2, "1e-6")):
+        level = {um.ZCDP: um.ZCDP("1/70"), um.GaussianDP: um.GaussianDP("0.3")}.get(type(budget), "0.1")
+        level = um.GaussianDP("0.3") if isinstance(budget, um.ApproxGaussianDP) else level
+        answer = um.Session(small, "it's", um.rows(), "replace", budget=budget).count(None, level)
+        assert is_verified(json.loads(answer.to_json()))
+    ledger = um.Ledger(None)
+    for table in (small, small.to_pandas(), small.append_column("b", [["'\""] * 9])):
+        s = um.Session(table, 'it\'s "one"', um.rows(), "replace", budget=9, ledger=ledger)
+        answers = [s.count("age > 3", 1, fresh=fresh) for fresh in (False, True)]
+        assert all(is_verified(json.loads(answer.to_json())) for answer in answers)
+    assert any(answer.ledger.other_table for answer in answers)
+
+
 def test_a_question_is_quoted_as_its_publishers_words(tmp_path):
     """A condition is the publisher's own text: whatever it says, it stands quoted on a line of its own."""
     content = json.loads(asked("count").to_json())

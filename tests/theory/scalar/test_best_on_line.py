@@ -16,6 +16,7 @@ from utmost.solution import Solution, proved_bound
 from utmost.space.line import Line, cost
 from utmost.theory.scalar.design.line import best_on_line
 from utmost.theory.scalar.design.threshold_chains import keep_order
+from utmost.theory.scalar.line import NoisyLine
 
 approx = pytest.approx
 PAIR = um.SuitablePair([(0, "1/50"), ("1/10", "2/5"), ("1/4", "3/4"), ("3/5", "9/10"), ("49/50", 1), (1, 1)])
@@ -363,3 +364,12 @@ def test_saved_and_loaded(line, level, loss, tmp_path):
     assert again.verify()
     assert json.loads(path.read_bytes())["mechanism"]["kind"] == found.mechanism.kind
     assert again.save(tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("level", [um.GaussianDP(1), um.ApproxDP(1, 1e-6)], ids=str)
+def test_counts_of_more_than_can_be_listed_take_noise(level):
+    """There is a chain for every point, and of a thousand billion points they would be terabytes."""
+    found = best_on_line(Line(0, 10**12, 1), level)
+    assert isinstance(found.mechanism, NoisyLine)
+    assert found.value == approx(best_on_line(Line(0, 10**5, 1), level).value, rel=1e-4)
+    assert found.verify()

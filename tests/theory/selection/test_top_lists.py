@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import utmost as um
+from utmost.errors import TooLarge
 from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw, NoisyVector
 from utmost.space.integers import Tallies
 from utmost.theory.selection.choices import NoisyMax
@@ -88,3 +89,9 @@ def test_one_winner_is_the_winners_mechanism():
     many = best_top(Tallies(40, 2000, "add-remove"), 10, um.PureDP(1))
     assert isinstance(many.mechanism, TopByNoise)
     assert isinstance(best_top(Tallies(5, 99, "replace"), 2, um.GaussianDP(1)).mechanism, TopByNoise)
+
+
+def test_noise_too_wide_to_be_listed_is_refused():
+    """Before memory is taken: at the least epsilon of people with many rows it would be terabytes."""
+    with pytest.raises(TooLarge, match="too wide to be listed"):
+        best_top(Tallies(3, 10**12, "replace", 10**6), 2, um.PureDP("0.000001"))

@@ -37,6 +37,8 @@ LOSSES = ("absolute", "squared", "zero-one")
 """The losses that every report shows, whichever the mechanism was designed for."""
 OF_RATIOS = ("absolute", "squared")
 """The losses that noise on the parts of a ratio can be designed for."""
+MOST_ROWS = 2**63 - 1
+"""No table has more rows; noise at the smallest levels reaches farther."""
 Integers = NDArray[Any]
 """Whole numbers, one for each group: 64-bit integers, or Python's own where these are too small."""
 
@@ -378,7 +380,7 @@ class Ratio(Aggregate):
         together = np.sum([np.asarray(part).astype(object) for part in sums[:counting]], axis=0)
         half, weight = math.ceil(total_limit(mechanism.noise, counting, confidence)), self.weight
         numbers = (2 * together + weight) // (2 * weight), -((half - together) // weight), (together + half) // weight
-        rows, low, high = (np.maximum(number, 0).astype(np.int64) for number in numbers)
+        rows, low, high = (np.clip(number, 0, MOST_ROWS).astype(np.int64) for number in numbers)
         return rows, low, high
 
 

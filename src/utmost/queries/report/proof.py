@@ -202,7 +202,9 @@ def answer_from_json(content: Any) -> Answer:
 def ledger_state(content: Mapping[str, Any]) -> LedgerState:
     """The state of a ledger as a report has it; reports of Utmost 0.2 say nothing of other tables."""
     stated = {"other_table": "", **content}
-    return LedgerState(**{each.name: stated[each.name] for each in fields(LedgerState)})
+    state = LedgerState(**{each.name: stated[each.name] for each in fields(LedgerState)})
+    state.require_words()
+    return state
 
 
 def question_again(

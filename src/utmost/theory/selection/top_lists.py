@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import as_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
@@ -32,6 +32,8 @@ from utmost.space.integers import Lattice, Tallies
 
 MOST_SAMPLED, MOST_DRAWN = 50_000, 10**6
 """How many tallies are drawn to average over, and how many counts in all: of long lists, fewer tallies."""
+MOST_WIDE = 2 * 10**7
+"""Up to which size noise is listed."""
 
 
 def cells_of(space: Tallies) -> Lattice:
@@ -156,7 +158,10 @@ class TopByPeeling(ExactMechanism):
 
 def drawn_in_floats(law: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
     """Noise by its tails in floating point, for averages: of what is less likely than 10^-6, as much as that."""
-    tails = law.tail(np.arange(1, 2 + law.half_width(Fraction(999_999, 10**6))))
+    wide = law.half_width(Fraction(999_999, 10**6))
+    if wide > MOST_WIDE:
+        raise TooLarge(f"noise as wide as {wide} is too wide to be listed; use a larger level.")
+    tails = law.tail(np.arange(1, 2 + wide))
     sizes = np.searchsorted(-2 * tails, -rng.random(shape))  # |X| >= t if a uniform number is below 2 Pr[X >= t]
     return np.asarray(np.where(rng.random(shape) < 0.5, -1, 1) * sizes)
 

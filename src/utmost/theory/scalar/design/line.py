@@ -35,7 +35,7 @@ from utmost.mechanism.noise.layers import LayerLaw, LayerNoise, sum_norms, sum_s
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.privacy.level import decay_above
 from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
-from utmost.space.line import Line, line_prior, require_line_loss, tolerance
+from utmost.space.line import MOST_LISTED, Line, line_prior, require_line_loss, tolerance
 from utmost.theory.priors.design.optimum import optimal
 from utmost.theory.scalar.design.threshold_chains import line_chains
 from utmost.theory.scalar.line import MOST_GUESSED, LineMechanism, NoisyLine
@@ -213,8 +213,10 @@ def _on_line(line: Line, law: Any, loss: str, prior: Floats | None) -> NoisyLine
 
 
 def _chains(line: Line, level: Level, loss: str, prior: Floats | None) -> ChainLine | None:
-    """The chain optimum of a count; None where the chains are too long to be optimised one by one."""
+    """The chain optimum of a count; None where the chains are too many to be listed, or too long to be optimised."""
     require_canonical(level)
+    if line.points > MOST_LISTED:
+        return None
     wide = chain_reach(level, np.array([level.even_share()[1]]), line.points)
     if wide * wide > MOST_CHAINS if prior is None else line.points * wide > MOST_WEIGHTED:
         return None
