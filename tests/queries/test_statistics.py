@@ -112,9 +112,9 @@ OF_PEOPLE = {
 ELSEWHERE = {
     *((name, "ByKeys") for name in ("count", "sum", "mean")),
     *((name, "ByFoundKeys") for name in ("count", "sum", "mean")),
-    *(("top", "TopFound"), ("sum", "SeveralSums"), ("count", "TieredCount")),
+    *(("top", "TopFound"), ("sum", "SeveralSums"), ("count", "TieredCount"), ("quantile", "Ranked")),
 }
-"""Queries whose neighbours other files look at, too: test_by_keys, test_discover, test_choices_by, test_tiers."""
+"""Queries whose neighbours other files look at: test_by_keys, test_found_keys, test_choices_by, test_quantile_truth."""
 
 
 def kinds(unit, neighbours):
