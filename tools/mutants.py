@@ -199,10 +199,10 @@ BY_HAND = [
     ("exact/json_text", "if len(found) < len(pairs):", "if False:"),
     ("exact/json_text", "if math.isinf(number):", "if False:"),
     ("accounting/account", "if len(entry.used) >= entry.slots:", "if len(entry.used) > entry.slots:"),
-    ("accounting/account", "if question_key(asked) != key:", "if False:"),
+    ("accounting/account", "if question_key(question) != key:", "if False:"),
     ("accounting/account", "return (before == SUSPEND) == (kind == RESUME)", "return True"),
     ("accounting/account", "book.add(following(last, SUSPEND, 0, 0", "print(following(last, SUSPEND, 0, 0"),
-    ("accounting/account", "stopped = self._suspend_for_ended(book)", "pass"),
+    ("accounting/account", "suspended = self._suspend_for_ended(book)", "pass"),
     ("accounting/account", "if self._has_answer(book, mark):", "if False:"),
     ("accounting/suspension", "os.path.samestat(os.stat(path), os.fstat(handle))", "True"),
     (

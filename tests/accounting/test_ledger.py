@@ -57,7 +57,7 @@ def test_ten_tenths_make_one(place):
         spend(account, 0.1, i)
     assert epsilon_spent(account) == 1
     assert not account.left.allows("1e-30")
-    with pytest.raises(BudgetSpent, match="left is epsilon 0 of 1") as refusal, account.reserve("1e-30", {"ask": 11}):
+    with pytest.raises(BudgetSpent, match="remaining epsilon 0 of 1") as refusal, account.reserve("1e-30", {"ask": 11}):
         raise AssertionError("an answer would have been drawn")
     assert refusal.value.left.amounts() == {"epsilon": 0.0}
     assert epsilon_spent(account) == 1

@@ -15,7 +15,7 @@ from utmost.accounting import ledger_file
 from utmost.accounting.account import ENDED, Account, following, question_key
 from utmost.accounting.held import HeldAccount
 from utmost.accounting.ledger_file import Index, next_digest, write_line
-from utmost.accounting.suspension import left_behind, remove_mark, set_mark
+from utmost.accounting.suspension import orphaned_marks, remove_mark, set_mark
 from utmost.errors import SUSPENDED, AccountSuspended, BadFile, BudgetSpent, LedgerFailed
 
 UNIT, NEIGHBOURS = "rows, at most 500", "add-remove"
@@ -397,9 +397,9 @@ def test_killed_right_after_the_answer(tmp_path):
     mark = set_mark(account._folder, account._key, entry.number, 0, 0o600)
     entry.complete(5)
     os.close(mark.handle)  # as when its process ends
-    assert len(left_behind(account._folder, account._key)) == 1
+    assert len(orphaned_marks(account._folder, account._key)) == 1
     assert account.ask(1, "another", lambda: 1).answer == 1
-    assert left_behind(account._folder, account._key) == []
+    assert orphaned_marks(account._folder, account._key) == []
 
 
 def test_unfinished_entries_of_before_suspend_nothing(tmp_path):
@@ -461,7 +461,7 @@ def test_a_mark_that_goes_while_somebody_looks_is_no_dead_one(tmp_path, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", open_as_it_ends)
-        assert left_behind(tmp_path / "marks", "key") == []
+        assert orphaned_marks(tmp_path / "marks", "key") == []
 
 
 def test_many_set_and_remove_marks_at_once(tmp_path):

@@ -1,7 +1,7 @@
-"""Compositions as dp_accounting events, and back. Needs the package `dp-accounting`.
+"""Convert compositions to dp_accounting events and back. Needs the package `dp-accounting`.
 
-dp_accounting has no event for an (epsilon, delta) level; its randomised response is the worst epsilon-DP mechanism, so
-pure levels become that, and what comes back is the same composition. A delta above 0 has no event.
+dp_accounting has no event for an (epsilon, delta) level. Pure levels become randomised response, the worst epsilon-DP
+mechanism, which converts back to the same composition; a delta above 0 has no event.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def to_event(composition: Composition) -> Any:
 def from_event(event: Any) -> Composition:
     """The composition that an event describes, or `UnsupportedLevel` for a mechanism that no level describes.
 
-    Laplace noise, discrete or not, and randomised response over more than two values come back as the epsilon they
-    have, which is safe but weaker than the event; everything else comes back as it is.
+    Laplace noise, discrete or not, and randomised response over more than two values become a pure level of their
+    epsilon, which is valid but weaker than the event; everything else is converted exactly.
 
     Examples
     --------

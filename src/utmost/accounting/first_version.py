@@ -1,4 +1,4 @@
-"""Ledgers of version 1, which were SQLite files with a write-ahead log: read once, checked, and written anew.
+"""Convert ledgers of version 1, which were SQLite files with a write-ahead log, to the present format.
 
 The new file has the same events with the same heads, so reports and recorded answers stay true. A process of an earlier
 Utmost that has the old file open finds that it was replaced, and refuses to spend.
@@ -19,13 +19,13 @@ from utmost.exact.json_text import parse_json
 
 SQLITE = b"SQLite format 3\0"
 APPLICATION = 0x55746D73
-"""The mark in the header that says whose SQLite file it is ("Utms")."""
+"""The application id in the header of an SQLite ledger ("Utms")."""
 PATIENCE = 60.0
-"""For how many seconds to wait for those who still have it open."""
+"""Seconds to wait for other processes that have the file open."""
 NAMES = {"utmost_accounts", "utmost_entries", "utmost_events", "utmost_questions", "utmost_version"}
 
 
-def is_one(path: Path) -> bool:
+def is_version_1(path: Path) -> bool:
     """Whether a file is a ledger of version 1, by its header; `BadFile` for any other SQLite file."""
     try:
         with path.open("rb") as file:
@@ -43,19 +43,22 @@ def is_one(path: Path) -> bool:
 
 
 def convert(path: Path, write: Callable[[Path, list[bytes], bool], None]) -> None:
-    """Replace a ledger of version 1 by one of this version, made by `write`; a damaged one is refused and stays."""
-    before = os.stat(path)
-    if before.st_nlink > 1:
+    """Replace a ledger of version 1 by one of this version, made by `write`; a damaged one is refused and kept."""
+    original = os.stat(path)
+    if original.st_nlink > 1:
         raise BadFile(
-            f"{path} is a ledger of version 1 with {before.st_nlink} names (hard links), and each name may have a log "
-            "of its own; remove all names but the one it was used by, and open it again."
+            f"{path} is a ledger of version 1 with {original.st_nlink} names (hard links), and each name may have a "
+            "log of its own; remove all names but the one it was used by, and open it again."
         )
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
             connection.isolation_level = None
             connection.execute("BEGIN IMMEDIATE")  # whoever still spends from it ends before, and is refused after
-            found = os.stat(path)
-            if (found.st_dev, found.st_ino) == (before.st_dev, before.st_ino):  # else another process has converted it
+            current = os.stat(path)
+            if (current.st_dev, current.st_ino) == (
+                original.st_dev,
+                original.st_ino,
+            ):  # else another process has converted it
                 write(path, _lines(connection), True)
         for suffix in ("-wal", "-shm"):  # of the old file, if others still have it open
             path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -69,7 +72,7 @@ def convert(path: Path, write: Callable[[Path, list[bytes], bool], None]) -> Non
 
 
 def _lines(connection: sqlite3.Connection) -> list[bytes]:
-    """All events as lines, in the order they were written, each compared with its hash."""
+    """All events as lines, in the order they were written, each verified by its hash."""
     problems = [row[0] for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'utmost%'")}
     versions = connection.execute("SELECT version FROM utmost_version").fetchall() if not problems else []

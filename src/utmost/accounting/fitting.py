@@ -1,4 +1,4 @@
-"""What fits within a total level: the largest epsilon of so many releases, and how many releases at a level."""
+"""The inverse of composition: the largest epsilon of k releases, or the largest number of releases, within a total."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from utmost.privacy.level import enclose_epsilon, epsilon_of
 
 
 def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> float:
-    """The largest epsilon that each of so many releases may have within a total level, rounded down; maybe infinite.
+    """The largest epsilon of each of `times` releases that fit within a total level, rounded down; may be infinite.
 
     Parameters
     ----------
-    times : how many releases
-    total : the level they must keep together
-    delta : the delta of each release
+    times : int
+        Number of releases.
+    total : PureDP, ApproxDP or number
+        The level that they must satisfy together.
+    delta : number
+        The delta of each release.
 
     Examples
     --------
@@ -49,7 +52,7 @@ def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> flo
 
 
 def how_many(level: Level | Number, total: Level | Number) -> int:
-    """How many releases at a level fit within a total level.
+    """The largest number of releases at a level that fit within a total level.
 
     Examples
     --------
@@ -79,7 +82,7 @@ def _total(total: Level | Number) -> ApproxDP:
 
 
 def _within(level: Level, times: int, whole: ApproxDP) -> bool:
-    """Whether so many releases at a level surely keep a total."""
+    """Whether `times` releases at a level certainly satisfy a total level."""
     if whole.delta == 0:
         pure = isinstance(level, ApproxDP) and level.delta == 0
         return pure and epsilon_of(level).fits(times, epsilon_of(whole))  # type: ignore[arg-type]
@@ -87,6 +90,6 @@ def _within(level: Level, times: int, whole: ApproxDP) -> bool:
 
 
 def _exponent(level: ApproxDP) -> Fraction | float:
-    """Epsilon as a number that is not above it."""
+    """A rational lower bound on epsilon."""
     with ctx.workprec(BITS):
         return level.exponent if level.ratio == 1 else rounded_down(enclose_epsilon(level))
