@@ -56,8 +56,10 @@ class Price:
 
     def __str__(self) -> str:
         price = ", ".join(f"{name} {float(amount):.6g}" for name, amount in self.cost.items())
-        others = ", ".join(f"{name} {cost:.6g}" for name, cost in self.compared.items() if name != self.accounting)
-        return f"{price} ({self.accounting}{f'; {others}' if others else ''})"
+        alternatives = ", ".join(
+            f"{name} {cost:.6g}" for name, cost in self.compared.items() if name != self.accounting
+        )
+        return f"{price} ({self.accounting}{f'; {alternatives}' if alternatives else ''})"
 
 
 def cheapest(

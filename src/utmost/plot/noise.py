@@ -1,4 +1,4 @@
-"""Noise: its density, the best gamma, and what it costs against epsilon (LIM Figures 2.2 and 2.3, Corollary 2.3.2)."""
+"""Pictures of noise: density, best gamma, and expected cost (LIM Figures 2.2 and 2.3, Corollary 2.3.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DASHED = "--"
 
 
 def noise_density(noise: NoiseMechanism, reach: float | None = None, title: str | None = None) -> Figure:
-    """The density of noise: a curve in one dimension, shades of its logarithm in two (LIM Figure 2.2)."""
+    """The density of noise: a curve in one dimension, its logarithm as an image in two (LIM Figure 2.2)."""
     if noise.dimension > 2:
         raise InvalidInput(f"the density in {noise.dimension} dimensions cannot be drawn; take one or two.")
     edge = 4 * float(noise.sensitivity) if reach is None else float(reach)
@@ -35,7 +35,7 @@ def noise_density(noise: NoiseMechanism, reach: float | None = None, title: str 
 
 
 def noise_probabilities(noise: IntegerNoise, reach: int | None = None, title: str | None = None) -> Figure:
-    """The probabilities of noise on whole numbers, a bar for each, up to `reach` to either side of 0."""
+    """A bar chart of the probabilities of integer noise, up to `reach` on either side of 0."""
     if noise.dimension > 1:
         raise InvalidInput(f"noise on {noise.dimension} whole numbers cannot be drawn; take one number.")
     edge = min(60, max(4 * noise.sensitivity, noise.half_width(0.99))) if reach is None else int(reach)

@@ -1,4 +1,4 @@
-"""The HTML index, `reproduce.json` and the pictures: what a reader who has only a paper looks through."""
+"""Write the HTML index, `reproduce.json` and the pictures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ nav a { margin-right: .8rem; } td a { white-space: nowrap; }
 
 
 def summary(entries: Sequence[Entry]) -> dict[str, Any]:
-    """All entries as plain data, and how many have which verdict."""
+    """All entries as plain data, with the number of each verdict."""
     counts = Counter(entry.verdict for entry in entries)
     return {
         "papers": {key: PAPERS[key] for key in dict.fromkeys(entry.claim.paper for entry in entries)},
@@ -48,7 +48,7 @@ def summary(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def tally(entries: Sequence[Entry]) -> str:
-    """How many entries have which verdict, in words."""
+    """The number of each verdict, in words."""
     counts = Counter(entry.verdict for entry in entries)
     return f"{len(entries)} entr{'ies' if len(entries) != 1 else 'y'}: " + ", ".join(
         f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict]
@@ -65,7 +65,7 @@ def write(entries: Sequence[Entry], folder: Path) -> tuple[Path, Path]:
 
 
 def require_free(folder: Path) -> None:
-    """Make the folder; refuse one whose `index.html` somebody else made."""
+    """Make the folder; refuse one with an `index.html` that Utmost did not write."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -135,7 +135,7 @@ def _source(key: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value for a reader: numbers to ten digits, bounds in words."""
+    """A value as HTML: numbers with ten digits, bounds in words."""
     value = plain(value)
     if isinstance(value, dict):
         words = {"at_least": "at least ", "at_most": "at most "}
