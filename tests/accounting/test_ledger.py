@@ -16,7 +16,7 @@ from oracles.spenders import spend_at_once
 
 import utmost as um
 from utmost.accounting import ledger_file, ledger_postgres
-from utmost.accounting.account import following, question_key
+from utmost.accounting.account import next_event, question_key
 from utmost.accounting.held import HeldAccount
 from utmost.accounting.ledger_file import Index, next_digest
 from utmost.errors import (
@@ -372,7 +372,7 @@ def test_a_check_recomputes_costs():
     body = {"levels": levels, "slots": 0, "cost": cost, "question": 1, "spent": cost, "entries": 1}
     forged = opened(None)
     with forged._storage.write("survey") as book:
-        book.add(following(book.last("survey"), "reserve", 1, 0, body), question_key(1))
+        book.add(next_event(book.last("survey"), "reserve", 1, 0, body), question_key(1))
     assert "less than its level costs" in str(forged.check())
 
 

@@ -12,7 +12,7 @@ from oracles.killing import in_a_child, killed_at
 
 import utmost as um
 from utmost.accounting import ledger_file
-from utmost.accounting.account import ENDED, Account, following, question_key
+from utmost.accounting.account import ENDED, Account, next_event, question_key
 from utmost.accounting.held import HeldAccount
 from utmost.accounting.ledger_file import Index, next_digest, write_line
 from utmost.accounting.suspension import orphaned_marks, remove_mark, set_mark
@@ -187,10 +187,10 @@ def test_a_holder_is_not_charged_either(tmp_path, meanwhile, monkeypatch):
 @pytest.mark.parametrize(
     "forge",
     [
-        lambda last: following(last, "resume", 0, 0, sums(last)),
-        lambda last: following(last, "suspend", 1, 0, {**sums(last), "entry": 1}),
-        lambda last: following(last, "suspend", 0, 0, {**sums(last), "entry": 1})._replace(head="0" * 64),
-        lambda last: following(last, "pause", 0, 0, sums(last)),
+        lambda last: next_event(last, "resume", 0, 0, sums(last)),
+        lambda last: next_event(last, "suspend", 1, 0, {**sums(last), "entry": 1}),
+        lambda last: next_event(last, "suspend", 0, 0, {**sums(last), "entry": 1})._replace(head="0" * 64),
+        lambda last: next_event(last, "pause", 0, 0, sums(last)),
     ],
 )
 def test_forged_suspensions_are_refused(tmp_path, forge):
@@ -212,7 +212,7 @@ def test_a_charge_forged_behind_a_suspension_is_refused(tmp_path):
         events = written(path)
         body = {"reserve": {**events[1].body, "entries": 2}, "complete": {**sums(events[1]), "answer": 1}}
         number = {"reserve": 2, "complete": 1}.get(kind, 0)
-        forged(path, following(events[-1], kind, number, 0, body.get(kind, events[-1].body)))
+        forged(path, next_event(events[-1], kind, number, 0, body.get(kind, events[-1].body)))
         with pytest.raises(BadFile, match="damaged"):
             um.Ledger(path)
         with pytest.raises(BadFile):
@@ -250,7 +250,7 @@ def test_a_forged_suspension_in_a_database_is_found(postgres):
     account.suspend(entry.number)
     with account._storage.write("forged") as book:
         body = {**sums(book.last("forged")), "answer": 1}
-        book.add(following(book.last("forged"), "complete", 1, 0, body), question_key("q"))
+        book.add(next_event(book.last("forged"), "complete", 1, 0, body), question_key("q"))
     assert [check.name for check in account.check().checks if not check.passed] == ["suspensions"]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("UPDATE utmost_events SET kind = 'resume' WHERE dataset = 'forged' AND kind = 'suspend'")

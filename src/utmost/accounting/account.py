@@ -3,8 +3,8 @@
 A spend is *reserved* before the draw and *completed* with the answer after it; a reservation whose process died counts
 as spent. An account holds a privacy `Filter`, fixed when it is opened, which says what a spend costs and whether it
 still fits; `filters.py` says why that is right. Its history is a chain of events, each hashed together with the one
-before, so a changed event is found; the chain's head, printed in every report, also tells a ledger from an older copy
-of it. Where the events are kept, a `Storage` knows: a file, a database, or memory.
+before, so a changed event is detected; the chain's head, printed in every report, also distinguishes a ledger from an
+older copy of it. The events are kept by a `Storage`: a file, a database, or memory.
 
 Events also record which table was queried last: the name and a fingerprint of its place and columns. An account is a
 name that somebody chooses, so another table under the same name is no error; but the answers say so.
@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from utmost.accounting.composition import compose
-from utmost.accounting.costs import COSTS, NAMES, PAYS, WORDS, below, composed_cost, even_share
+from utmost.accounting.costs import COSTS, NAMES, PAYS, WORDS, composed_cost, even_share, rational_below
 from utmost.accounting.declared import Schedule, count_levels, refusal
 from utmost.accounting.entries import Entry, LedgerState, TableMark
-from utmost.accounting.storage import Book, Storage, changed
+from utmost.accounting.storage import Book, Storage, hash_mismatch
 from utmost.accounting.suspension import Mark, is_marked, orphaned_marks, remove_mark, set_mark, write_failure
 from utmost.errors import (
     AccountSuspended,
@@ -131,8 +131,11 @@ class Filter:
         """
         if self.name == "basic" and not isinstance(level, ApproxDP):
             epsilon, delta = charged
-            return epsilon.rational == math.inf or as_rational(compose(level).delta(below(epsilon))) <= delta.rational
-        return all(least <= amount for least, amount in zip(self.cost(level), charged, strict=True))
+            return (
+                epsilon.rational == math.inf
+                or as_rational(compose(level).delta(rational_below(epsilon))) <= delta.rational
+            )
+        return all(minimum <= amount for minimum, amount in zip(self.cost(level), charged, strict=True))
 
     def allows(self, costs: Sequence[tuple[Amount, ...]]) -> bool:
         """Whether the sum of these costs is within the limits."""
@@ -170,8 +173,8 @@ class Left:
 
     def amounts(self) -> dict[str, float]:
         """The remaining amount of each resource, as floats."""
-        rest = (limit.minus(spent) for limit, spent in zip(self.filter.limits, self.spent, strict=True))
-        return dict(zip(self.filter.resources, rest, strict=True))
+        remainders = (limit.minus(spent) for limit, spent in zip(self.filter.limits, self.spent, strict=True))
+        return dict(zip(self.filter.resources, remainders, strict=True))
 
     def __str__(self) -> str:
         return ", ".join(
@@ -182,7 +185,7 @@ class Left:
 
 @dataclass(frozen=True)
 class Spent:
-    """What has been charged to an account, unfinished reservations included."""
+    """The charges to an account so far, unfinished reservations included."""
 
     filter: Filter
     sums: tuple[Amount, ...]
@@ -215,21 +218,21 @@ class Event(NamedTuple):
         """The sums after this event."""
         return tuple(Amount.from_json(amount) for amount in self.body["spent"])
 
-    def hashed(self, previous: str) -> str:
+    def head_after(self, previous: str) -> str:
         """The head of the chain with this event after `previous`."""
         return hashlib.sha256(canonical([previous, *self[:-1]])).hexdigest()
 
 
-def following(last: Event, kind: str, entry: int, slot: int, body: Any) -> Event:
+def next_event(last: Event, kind: str, entry: int, slot: int, body: Any) -> Event:
     """The next link of the chain, still to be stored."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     event = Event(last.dataset, last.number + 1, kind, entry, slot, time, body, "")
-    return event._replace(head=event.hashed(last.head))
+    return event._replace(head=event.head_after(last.head))
 
 
-def may_follow(before: str, kind: str) -> bool:
+def may_follow(previous: str, kind: str) -> bool:
     """Whether an event of a kind may follow one: a resumption comes after a suspension, and nothing else does."""
-    return (before == SUSPEND) == (kind == RESUME)
+    return (previous == SUSPEND) == (kind == RESUME)
 
 
 def question_key(question: Any) -> str:
@@ -307,7 +310,7 @@ class Account:
                 )
             opening = book.first(dataset)
         if opening is None:
-            raise changed(dataset, 0)
+            raise hash_mismatch(dataset, 0)
         self._secret = secret
         try:
             self.filter = Filter.from_json(opening.body["filter"])
@@ -316,7 +319,7 @@ class Account:
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             intact = False
         if not intact:
-            raise changed(dataset, 0)
+            raise hash_mismatch(dataset, 0)
 
     @property
     def kept(self) -> bool:
@@ -340,7 +343,7 @@ class Account:
 
     @property
     def spent(self) -> Spent:
-        """What has been charged so far."""
+        """The charges so far."""
         return Spent(self.filter, self._last().spent())
 
     @property
@@ -367,20 +370,20 @@ class Account:
             name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
         }
         remainder = Left(self.filter, spent.sums)
-        other = self._other_table(entry)
-        return LedgerState(entry.number, entry.time, str(spent), str(remainder), amounts, entry.head, self.kept, other)
+        notice = self._other_table(entry)
+        return LedgerState(entry.number, entry.time, str(spent), str(remainder), amounts, entry.head, self.kept, notice)
 
     @property
     def other_table(self) -> str:
         """A notice that the latest spend was on another table than the open one; empty if it was not."""
-        before = _table_of(self._last())
-        if before is None or self.table is None or before == self.table:
+        previous_table = _table_of(self._last())
+        if previous_table is None or self.table is None or previous_table == self.table:
             return ""
-        return f"{self._earlier_table_words(before, self.table)}; {SHARED}"
+        return f"{self._earlier_table_words(previous_table, self.table)}; {SHARED}"
 
-    def _earlier_table_words(self, before: TableMark, now: TableMark) -> str:
-        difference = _table_difference(before, now)
-        return f"the account {self.dataset!r} was used before with another table, {before.name}{difference}"
+    def _earlier_table_words(self, previous: TableMark, current: TableMark) -> str:
+        difference = _table_difference(previous, current)
+        return f"the account {self.dataset!r} was used before with another table, {previous.name}{difference}"
 
     def _other_table(self, entry: Entry) -> str:
         """The notice of an answer about another table: the one it was drawn from, or the one before."""
@@ -391,8 +394,8 @@ class Account:
                 f"this recorded answer was drawn from another table, {entry.table.name}"
                 f"{_table_difference(entry.table, self.table)}; fresh=True asks the open one, and spends"
             )
-        before = entry.table_before
-        return "" if before is None else f"{self._earlier_table_words(before, self.table)}; {SHARED}"
+        previous_table = entry.table_before
+        return "" if previous_table is None else f"{self._earlier_table_words(previous_table, self.table)}; {SHARED}"
 
     def find(self, question: Any, level: Level | Number | None = None) -> Entry | None:
         """The latest completed entry with this identical question (and level, if given), or None."""
@@ -440,11 +443,11 @@ class Account:
         self, levels: Sequence[Level | Number], question: Any, delta: Number | None = None, fresh: bool = False
     ) -> Entry | Reservation:
         """The first step of `ask_batch`: the recorded answers to the identical batch, or a charge for new ones."""
-        listed, price = _batch_price(levels, delta)
+        batch, price = _batch_price(levels, delta)
         self.require_active()
         if not fresh and (entry := self.find(question)):
             return entry
-        return self._reserve(listed, price, question, 0, fresh)
+        return self._reserve(batch, price, question, 0, fresh)
 
     def reserve(self, level: Level | Number, question: Any) -> Reservation:
         """Charge one release, durably, before its answer is drawn; `BudgetSpent` if the budget is insufficient.
@@ -481,8 +484,8 @@ class Account:
         >>> print(account.left)                                     # the sum would have been 5
         epsilon 0.792467 of 3, delta 9e-06 of 1e-05
         """
-        listed, price = _batch_price(levels, delta)
-        return self._reserved(listed, price, question, 0)
+        batch, price = _batch_price(levels, delta)
+        return self._reserved(batch, price, question, 0)
 
     def reserve_schedule(
         self, level: Level | Number, slots: int, question: Any, delta: Number | None = None
@@ -566,7 +569,7 @@ class Account:
             last = self._last(book)
             if last.kind != SUSPEND:
                 return None
-            book.add(following(last, RESUME, 0, 0, _carried_sums(last)), None)
+            book.add(next_event(last, RESUME, 0, 0, _carried_sums(last)), None)
             for mark in self._orphaned_marks():
                 mark.path.unlink(missing_ok=True)
         return last.time
@@ -599,7 +602,7 @@ class Account:
             if level is None or entry.level == level:
                 question = entry.used[event.slot - 1][0] if event.slot else entry.question
                 if question_key(question) != key:
-                    raise changed(self.dataset, event.number)
+                    raise hash_mismatch(self.dataset, event.number)
                 return replace(entry, question=question, answer=event.body["answer"], state="done", head=event.head)
         return None
 
@@ -623,7 +626,7 @@ class Account:
         return Reservation(self, event.entry, 0, plain_question, event.head)
 
     def _write(self) -> AbstractContextManager[Book]:
-        """A transaction in which nobody else spends from this account."""
+        """An exclusive transaction on this account."""
         return self._storage.write(self.dataset)
 
     def _charging(self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int) -> Callable[[Book], Event]:
@@ -643,21 +646,25 @@ class Account:
                 "spent": [amount.to_json() for amount in self.filter.total([remainder.spent, cost])],
                 "entries": last.body["entries"] + 1,
             }
-            event = following(last, "reserve", last.body["entries"] + 1, 0, body)
+            event = next_event(last, "reserve", last.body["entries"] + 1, 0, body)
             book.add(event, key)
             return event
 
         return charge
 
     def _carried_state(self, last: Event) -> dict[str, Any]:
-        """What a spend copies from the event before: its sums, the table, and the table before if that was another.
+        """The state that a spend copies from the event before: its sums, the table, and an earlier table if different.
 
         An account that is opened without a table keeps the latest.
         """
-        before = _table_of(last)
-        table = self.table or before
+        previous_table = _table_of(last)
+        table = self.table or previous_table
         carried = {**_carried_sums(last), **({} if table is None else {"table": table.to_json()})}
-        return carried if before in (None, table) else {**carried, "table_before": before and before.to_json()}
+        return (
+            carried
+            if previous_table in (None, table)
+            else {**carried, "table_before": previous_table and previous_table.to_json()}
+        )
 
     def _entry(self, number: int) -> Entry:
         if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
@@ -685,18 +692,18 @@ class Account:
                 )
             last = self._last(book)
             body = {"question": plain_question, **self._carried_state(last)}
-            event = following(last, "slot", number, len(entry.used) + 1, body)
+            event = next_event(last, "slot", number, len(entry.used) + 1, body)
             book.add(event, key)
         return Reservation(self, number, event.slot, plain_question, event.head)
 
     def _complete(self, reservation: Reservation, answer: Any) -> Entry:
         number, slot = reservation.number, reservation.slot
-        again = "" if slot else f" (account.reservation({number}))"
+        remedy = "" if slot else f" (account.reservation({number}))"
         try:
             recorded = plain(answer, "the answer")
         except InvalidInput as problem:
             raise InvalidInput(
-                f"{problem} The charge stands, and entry {number} can still be completed with such data{again}."
+                f"{problem} The charge stands, and entry {number} can still be completed with such data{remedy}."
             ) from None
         self.require_active()
         try:
@@ -704,7 +711,7 @@ class Account:
                 events = self._completed(book, reservation, recorded)
         except LedgerFailed as problem:
             raise LedgerFailed(
-                f"{problem} The charge of entry {number} stands, and it can be completed again{again}."
+                f"{problem} The charge of entry {number} stands, and it can be completed again{remedy}."
             ) from None
         return fold(events, self.filter)[0]
 
@@ -716,7 +723,7 @@ class Account:
         if any(event.kind == "complete" and event.slot == slot for event in events):
             raise InvalidInput(f"entry {number} is complete already; reserve again for a new answer.")
         last = self._last(book)
-        event = following(last, "complete", number, slot, {"answer": answer, **_carried_sums(last)})
+        event = next_event(last, "complete", number, slot, {"answer": answer, **_carried_sums(last)})
         book.add(event, question_key(reservation.question))
         return [*events, event]
 
@@ -727,7 +734,7 @@ class Account:
             raise AccountSuspended
 
     def _add_suspension(self, book: Book, last: Event, entry: int) -> None:
-        book.add(following(last, SUSPEND, 0, 0, {"entry": entry, **_carried_sums(last)}), None)
+        book.add(next_event(last, SUSPEND, 0, 0, {"entry": entry, **_carried_sums(last)}), None)
 
     def _suspend_for_ended(self, book: Book) -> bool:
         """Suspend the account if a process ended in the middle of a question; return whether it is suspended."""
@@ -775,7 +782,7 @@ class Account:
                 return self._last(book)
         latest = book.last(self.dataset)
         if latest is None:
-            raise changed(self.dataset, 0)
+            raise hash_mismatch(self.dataset, 0)
         return latest
 
     def __repr__(self) -> str:
@@ -853,9 +860,9 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
             continue
         entry = entries[event.entry]
         if event.kind == "slot":
-            before = TableMark.from_json(body.get("table_before"))
+            previous_table = TableMark.from_json(body.get("table_before"))
             slots = (*entry.used, (body["question"], None))
-            entry = replace(entry, used=slots, table=_table_of(event), table_before=before)
+            entry = replace(entry, used=slots, table=_table_of(event), table_before=previous_table)
         elif event.slot:
             pairs = list(entry.used)
             pairs[event.slot - 1] = (pairs[event.slot - 1][0], body["answer"])
@@ -867,7 +874,7 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
 
 
 def _carried_sums(last: Event) -> dict[str, Any]:
-    """What every event copies from the one before if nothing is charged."""
+    """The state that every event copies from the one before if nothing is charged."""
     return {name: last.body[name] for name in ("spent", "entries", "table") if name in last.body}
 
 
@@ -876,12 +883,12 @@ def _table_of(event: Event) -> TableMark | None:
     return TableMark.from_json(event.body.get("table"))
 
 
-def _table_difference(one: TableMark, other: TableMark) -> str:
+def _table_difference(first: TableMark, second: TableMark) -> str:
     """How one table differs from another: by its name, or else by its place or columns."""
-    return f", not {other.name}" if one.name != other.name else " in another place or with other columns"
+    return f", not {second.name}" if first.name != second.name else " in another place or with other columns"
 
 
 def _batch_price(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:
     """The levels of a batch, and a function for their cost together."""
-    listed, counts = count_levels(levels)
-    return listed, lambda filter: filter.batch_cost(counts, delta)
+    batch, counts = count_levels(levels)
+    return batch, lambda filter: filter.batch_cost(counts, delta)

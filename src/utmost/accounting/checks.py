@@ -9,7 +9,7 @@ from typing import Any
 
 from utmost.accounting.account import RESUME, SUSPEND, Event, Filter, Spent, may_follow, question_key
 from utmost.accounting.entries import TableMark
-from utmost.accounting.storage import START, changed
+from utmost.accounting.storage import START, hash_mismatch
 from utmost.errors import UtmostError
 from utmost.exact import Amount
 from utmost.mechanism.certification import Check
@@ -40,9 +40,9 @@ def check_account(
 ) -> LedgerCheck:
     """Check the whole history of an account, as `Account.check` has read it from storage."""
     if not events:
-        raise changed(dataset, 0)
+        raise hash_mismatch(dataset, 0)
     checks = [check_chain(events)]
-    if checks[0].passed:  # what a broken chain says of sums and questions means nothing
+    if checks[0].passed:  # with a broken chain, sums and questions mean nothing
         checks += [check_sums(events, filter), check_questions(events, keys)]
         if any(event.kind in (SUSPEND, RESUME) for event in events):
             checks.append(check_suspensions(events))
@@ -61,7 +61,7 @@ def check_chain(events: Sequence[Event]) -> Check:
     """Check that every event is hashed with the one before, and none is missing."""
     previous = START
     for expected, event in enumerate(events):
-        if event.number != expected or event.hashed(previous) != event.head:
+        if event.number != expected or event.head_after(previous) != event.head:
             return Check("chain", False, f"event {expected} was changed, removed or added after it was written")
         previous = event.head
     return Check("chain", True, f"{len(events)} event{'s' * (len(events) != 1)}, each hashed with the one before")

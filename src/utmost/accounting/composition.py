@@ -77,8 +77,8 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
     if not isinstance(times, int | np.integer) or isinstance(times, bool) or not 0 <= times <= MOST_COUNT:
         raise InvalidInput(f"times is {times!r}; give a whole number from 0 to {MOST_COUNT}.")
     single = isinstance(levels, Level | Rows | Loss | Solution | str) or not isinstance(levels, Iterable)
-    listed = [levels] if single or _is_pair(levels) else list(levels)  # type: ignore[arg-type]
-    return _merged_composition([(part, int(times)) for item in listed for part in _parts(_release(item))])
+    items = [levels] if single or _is_pair(levels) else list(levels)  # type: ignore[arg-type]
+    return _merged_composition([(part, int(times)) for item in items for part in _parts(_release(item))])
 
 
 def composed(levels: Iterable[tuple[Level, int]]) -> Composition:
@@ -126,9 +126,9 @@ class Composition:
         self._fixed = _fixed_choices(entries)
         """Compositions that an attacker can attain, where the losses of this one only dominate them: lower bounds."""
         self._reverse: Composition | None = None
-        if any(isinstance(one, Loss) and one.reverse for one, _ in entries):
+        if any(isinstance(entry, Loss) and entry.reverse for entry, _ in entries):
             self._reverse = _merged_composition(
-                [(getattr(one, "reverse", None) or one, count) for one, count in entries]
+                [(getattr(entry, "reverse", None) or entry, count) for entry, count in entries]
             )
         """The same releases with the two datasets exchanged, for asymmetric losses between given datasets."""
         self._labelled: Composition | None = None
@@ -170,10 +170,10 @@ class Composition:
     @cached_property
     def _largest_float(self) -> float:
         """The sum of epsilons, or the next float above it."""
-        most = float(self.largest)
-        if math.isinf(most) or self.largest <= Amount(as_rational(most)):
-            return most
-        return float(np.nextafter(most, np.inf))
+        bound = float(self.largest)
+        if math.isinf(bound) or self.largest <= Amount(as_rational(bound)):
+            return bound
+        return float(np.nextafter(bound, np.inf))
 
     def delta(self, epsilon: Number) -> float:
         """The total delta at an epsilon, never too small: the upper one of `bounds`."""
@@ -202,11 +202,11 @@ class Composition:
         if exact == math.inf:
             return downward(self._infinite[0]), upward(self._infinite[1])
         beyond, rounded = self.largest <= Amount(exact), to_float(exact)
-        if math.isinf(rounded):  # no float is so large: what holds at the largest float, and at infinity
+        if math.isinf(rounded):  # no float is so large: the bounds at infinity and at the largest float
             return downward(self._infinite[0]), self._bounds(MOST, beyond)[1]
         low, high = self._bounds(rounded, beyond)
         if self._fixed:
-            attained = (one.bounds(epsilon)[0] for one in self._fixed) if lower else ()
+            attained = (composition.bounds(epsilon)[0] for composition in self._fixed) if lower else ()
             low = max([downward(self._infinite[0]), *attained])
         if self._reverse:
             back = self._reverse._at(epsilon, lower)
@@ -220,7 +220,7 @@ class Composition:
     def epsilon_bounds(self, delta: Number) -> tuple[float, float]:
         """A lower and an upper bound on the least total epsilon at a delta."""
         target = _probability(delta)
-        low = max((one.epsilon_bounds(delta)[0] for one in self._fixed), default=None)
+        low = max((composition.epsilon_bounds(delta)[0] for composition in self._fixed), default=None)
         bounds = self._least_epsilon(target, 0) if low is None else low, self._least_epsilon(target, 1)
         if self._reverse is None:
             return bounds
@@ -265,8 +265,8 @@ class Composition:
             unit, count = epsilon_of(level), self._parts[0][1]
             epsilons = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)]
         else:
-            most = self._least_epsilon(min(Fraction(1), self._infinite[1] + Fraction(1, 10**12)), 1)
-            epsilons = np.linspace(0.0, most, lines).tolist() if 0 < most < math.inf else [0.0]
+            largest = self._least_epsilon(min(Fraction(1), self._infinite[1] + Fraction(1, 10**12)), 1)
+            epsilons = np.linspace(0.0, largest, lines).tolist() if 0 < largest < math.inf else [0.0]
         return Region.from_levels([(e, self._bounds(e, False)[1]) for e in epsilons])
 
     def _region_of_a_pair(self, lines: int) -> Region:
@@ -275,11 +275,11 @@ class Composition:
         if outcomes is not None and len(outcomes.second[0]) == 1 and len(outcomes.first[0]) <= MOST_CORNERS:
             return Region.of_losses(*outcomes.first, float(self._infinite[1]))
         sides = []
-        for one in (self, self._reverse):
-            assert one is not None
-            most = one._least_epsilon(min(Fraction(1), one._infinite[1] + Fraction(1, 10**12)), 1)
-            epsilons = np.linspace(0.0, most, lines).tolist() if 0 < most < math.inf else [0.0]
-            sides.append([(e, one._bounds(e, False)[1]) for e in epsilons])
+        for composition in (self, self._reverse):
+            assert composition is not None
+            largest = composition._least_epsilon(min(Fraction(1), composition._infinite[1] + Fraction(1, 10**12)), 1)
+            epsilons = np.linspace(0.0, largest, lines).tolist() if 0 < largest < math.inf else [0.0]
+            sides.append([(e, composition._bounds(e, False)[1]) for e in epsilons])
         return Region.from_levels(sides[0], sides[1])
 
     def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
@@ -293,12 +293,14 @@ class Composition:
         """Bounds on E[(1 - e^(epsilon - L))+] for the finite losses."""
         if self._infinite[0] == 1 or not (self._parts or self._squared_mu or self._rho):
             return 0.0, 0.0
-        near = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
+        rounding = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
         if self._rho:
             rho = Fraction(self._rho + self._squared_mu / 2)
-            return 0.0, moment_delta(rho, self._parts, Fraction(epsilon) - near)
+            return 0.0, moment_delta(rho, self._parts, Fraction(epsilon) - rounding)
         if not self._parts:
-            low, high = (gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon) + d) for d in (near, -near))
+            low, high = (
+                gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon) + d) for d in (rounding, -rounding)
+            )
             return low[0], high[1]
         if self._outcomes is not None and self._squared_mu:
             return mixed_delta(self._outcomes, Fraction(self._squared_mu), epsilon)
@@ -321,26 +323,26 @@ class Composition:
             return 0.0
         if target < lost or lost == 1:
             return math.inf
-        most, delta = self._largest_float, downward(target) if side else upward(target)
+        largest, delta = self._largest_float, downward(target) if side else upward(target)
         if target == lost or delta == 0:
-            return most
+            return largest
 
         def value(epsilon: float, coarse: float = 1.0) -> float:
-            return self._bounds(epsilon, epsilon >= most, coarse)[side]
+            return self._bounds(epsilon, epsilon >= largest, coarse)[side]
 
         coarse = 1.0 if not self._parts or self._rho or self._outcomes is not None else QUICK
         if value(0.0, coarse) <= delta:
             return 0.0
-        guess = _solve(lambda e: value(e, coarse), delta, self._start, most, 1e-12 if coarse == 1 else 1e-6)
+        guess = _solve(lambda e: value(e, coarse), delta, self._start, largest, 1e-12 if coarse == 1 else 1e-6)
         if coarse > 1:  # Newton's method from the quick solution, with the slope of its neighbourhood
             step = 1e-3 * guess + 1e-9
             fall = (_log(value(guess, coarse)) - _log(value(guess + step, coarse))) / step
             for _ in range(3):
                 ahead = _log(value(guess)) - _log(delta)
                 if -1e-9 <= (ahead if side else -ahead) <= 0:
-                    return min(guess, most)
+                    return min(guess, largest)
                 guess = max(0.0, guess + (ahead + (3e-10 if side else -3e-10)) / max(fall, 1e-9))
-        return _polish(value, delta, min(guess, most), most, upward=side == 1)
+        return _polish(value, delta, min(guess, largest), largest, upward=side == 1)
 
     @property
     def _start(self) -> float:
@@ -358,8 +360,8 @@ class Composition:
 
     def __repr__(self) -> str:
         kinds = len(self.releases)
-        what = f"{self.releases[0][0]}" if kinds == 1 else f"{kinds} different releases"
-        return f"Composition of {self.count} release{'s' if self.count != 1 else ''} ({what})"
+        description = f"{self.releases[0][0]}" if kinds == 1 else f"{kinds} different releases"
+        return f"Composition of {self.count} release{'s' if self.count != 1 else ''} ({description})"
 
 
 def _release(item: Any) -> Any:
@@ -381,27 +383,27 @@ def _merged_composition(releases: Iterable[tuple[Any, int]]) -> Composition:
     return Composition({key.item: count for key, count in counts.items() if count})
 
 
-def _fixed_choices(every: Sequence[tuple[GaussianDP | ZCDP | Loss, int]]) -> list[Composition]:
+def _fixed_choices(entries: Sequence[tuple[GaussianDP | ZCDP | Loss, int]]) -> list[Composition]:
     """Compositions attained by attackers who fix the neighbours of all releases but the last in advance.
 
     In the last release, chosen when all other answers are known, the hull of all pairs is attained. The others use the
     n-th pair of every mechanism, or two of them for half of the releases each. Empty if all hulls are attained.
     """
-    unattained = [at for at, (one, _) in enumerate(every) if isinstance(one, Loss) and one.attained]
-    if sum(every[at][1] for at in unattained) <= 1:
+    unattained = [at for at, (release, _) in enumerate(entries) if isinstance(release, Loss) and release.attained]
+    if sum(entries[at][1] for at in unattained) <= 1:
         return []
-    last = every[unattained[-1]][0]
+    last = entries[unattained[-1]][0]
     assert isinstance(last, Loss)
-    pairs = [getattr(one, "attained", ()) or (one,) for one, _ in every]
-    counts = [count - (at == unattained[-1]) for at, (_, count) in enumerate(every)]
+    pairs = [getattr(release, "attained", ()) or (release,) for release, _ in entries]
+    counts = [count - (at == unattained[-1]) for at, (_, count) in enumerate(entries)]
     hull: tuple[Any, int] = (replace(last, attained=(), label=None), 1)
     return [
         _merged_composition(
             [
                 hull,
                 *(
-                    (some[min(which, len(some) - 1)], share)
-                    for some, count in zip(pairs, counts, strict=True)
+                    (choices[min(which, len(choices) - 1)], share)
+                    for choices, count in zip(pairs, counts, strict=True)
                     for which, share in ((first, count - count // 2), (second, count // 2))
                 ),
             ]
@@ -430,13 +432,13 @@ def _is_pair(item: Any) -> bool:
 
 def _at_least_one(chances: Iterable[tuple[Fraction, int]]) -> tuple[Fraction, Fraction]:
     """Bounds on 1 - prod (1 - chance)^count: exact unless that has too many digits."""
-    listed = list(chances)
-    if sum(count * chance.denominator.bit_length() for chance, count in listed) < 10**5:
-        exact = 1 - math.prod(((1 - chance) ** count for chance, count in listed), start=Fraction(1))
+    pairs = list(chances)
+    if sum(count * chance.denominator.bit_length() for chance, count in pairs) < 10**5:
+        exact = 1 - math.prod(((1 - chance) ** count for chance, count in pairs), start=Fraction(1))
         return exact, exact
     with ctx.workprec(BITS):
         low, high = endpoints(
-            1 - math.prod((arb(as_fmpq(1 - chance)) ** count for chance, count in listed), start=arb(1))
+            1 - math.prod((arb(as_fmpq(1 - chance)) ** count for chance, count in pairs), start=arb(1))
         )
     return max(low, Fraction(0)), min(high, Fraction(1))
 
@@ -448,18 +450,18 @@ def _probability(delta: Number) -> Fraction:
     return target
 
 
-def _solve(value: Callable[[float], float], delta: float, start: float, most: float, precision: float) -> float:
+def _solve(value: Callable[[float], float], delta: float, start: float, largest: float, precision: float) -> float:
     """The point where a decreasing function that is above delta at 0 falls below it, in floating point."""
     from scipy.optimize import brentq
 
     def above(epsilon: float) -> float:
         return _log(value(epsilon)) - _log(delta)
 
-    low, high = 0.0, min(start, most)
+    low, high = 0.0, min(start, largest)
     while above(high) > 0:
-        if high >= most:
-            return most
-        low, high = high, min(2 * high, most)
+        if high >= largest:
+            return largest
+        low, high = high, min(2 * high, largest)
     if math.isinf(high):  # beyond the floats
         return low
     return float(brentq(above, low, high, xtol=precision, rtol=max(precision / 4, 1e-13)))
@@ -469,12 +471,12 @@ def _log(delta: float) -> float:
     return math.log(max(delta, 5e-324))
 
 
-def _polish(value: Callable[[float], float], delta: float, guess: float, most: float, upward: bool) -> float:
+def _polish(value: Callable[[float], float], delta: float, guess: float, largest: float, upward: bool) -> float:
     """Move a guess until it is certainly on the safe side, by growing steps that start at the last digits."""
     step = 4 * ULP * max(guess, 1e-3)
     if upward:
-        while guess < most and value(guess) > delta:
-            guess, step = min(guess + step, most), 4 * step
+        while guess < largest and value(guess) > delta:
+            guess, step = min(guess + step, largest), 4 * step
         return guess
     while guess > 0 and value(guess) <= delta:
         guess, step = max(guess - step, 0.0), 4 * step

@@ -53,9 +53,9 @@ def rho_of_pure(level: ApproxDP) -> Fraction | float:
         return math.inf
     with ctx.workprec(BITS):
         epsilon = enclose_epsilon(level)
-        least = rounded_up(epsilon * (epsilon / 2).tanh())
+        bound = rounded_up(epsilon * (epsilon / 2).tanh())
         square = Fraction(level.exponent) ** 2 / 2 if level.ratio == 1 else rounded_up(epsilon**2 / 2)
-    return min(least, square)  # far below the grain, the square is the smaller number
+    return min(bound, square)  # far below the grain, the square is the smaller number
 
 
 def moment_delta(rho: Fraction, parts: Sequence[Part], epsilon: Fraction) -> float:

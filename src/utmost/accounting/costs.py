@@ -118,7 +118,7 @@ def even_share(levels: tuple[tuple[Level, int], ...], budget: ApproxDP) -> tuple
     total, whole = composed(levels), budget.delta
     if budget.exponent == math.inf:
         return Amount(math.inf), Amount(Fraction(0))
-    epsilon = below(epsilon_of(budget))
+    epsilon = rational_below(epsilon_of(budget))
 
     def fits(share: Fraction) -> bool:
         return share * whole >= 1 or as_rational(total.delta(share * epsilon)) <= share * whole
@@ -144,7 +144,7 @@ def composed_cost(levels: Sequence[tuple[Level, int]], delta: Number) -> tuple[A
     return Amount(math.inf if math.isinf(epsilon) else as_rational(epsilon)), Amount(share)
 
 
-def below(epsilon: Amount) -> Fraction:
+def rational_below(epsilon: Amount) -> Fraction:
     """A rational lower bound on a finite epsilon."""
     with ctx.workprec(BITS):
         return Fraction(epsilon.rational) if epsilon.ratio == 1 else rounded_down(epsilon.enclose())

@@ -28,8 +28,8 @@ def to_event(composition: Composition) -> Any:
     events = _dp_accounting()
     parts = []
     for item, count in composition.releases:
-        one = _event_of(item, events)
-        parts.append(one if count == 1 else events.SelfComposedDpEvent(one, count))
+        event = _event_of(item, events)
+        parts.append(event if count == 1 else events.SelfComposedDpEvent(event, count))
     if len(parts) == 1:
         return parts[0]
     return events.ComposedDpEvent(parts) if parts else events.NoOpDpEvent()
@@ -56,8 +56,8 @@ def from_event(event: Any) -> Composition:
         case events.ComposedDpEvent():
             return sum((from_event(part) for part in event.events), compose([]))
         case events.SelfComposedDpEvent():
-            one = from_event(event.event)
-            return Composition({item: count * event.count for item, count in one.releases})
+            single = from_event(event.event)
+            return Composition({item: count * event.count for item, count in single.releases})
         case events.GaussianDpEvent() if event.noise_multiplier > 0:
             return compose(GaussianDP(1 / event.noise_multiplier))
         case events.ZCDpEvent() if event.xi == 0:
@@ -85,8 +85,8 @@ def _event_of(item: Any, events: Any) -> Any:
         if item.exponent == math.inf:
             return events.NonPrivateDpEvent()
         return events.RandomizedResponseDpEvent(2 / (1 + item.growth), 2)
-    named = str(item) if isinstance(item, Level) else "a mechanism"
-    raise UnsupportedLevel(f"dp_accounting has no event for {named}; pure, zCDP and Gaussian levels have one.")
+    name = str(item) if isinstance(item, Level) else "a mechanism"
+    raise UnsupportedLevel(f"dp_accounting has no event for {name}; pure, zCDP and Gaussian levels have one.")
 
 
 def _dp_accounting() -> Any:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 
 from utmost.accounting.account import ZERO, Filter, Left, Spent
-from utmost.accounting.costs import below, charged_mu, charged_mu_and_delta, gaussian_cost, rho_within
+from utmost.accounting.costs import charged_mu, charged_mu_and_delta, gaussian_cost, rational_below, rho_within
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Amount, Number
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, as_level
@@ -79,4 +79,4 @@ def _limits(budget: Level, name: str) -> tuple[Amount, ...]:
     half = budget.delta / 2  # one half for the conversion of rho, one for the deltas that are spent
     if budget.exponent == math.inf:
         return Amount(math.inf), Amount(half)
-    return Amount(rho_within(below(epsilon_of(budget)), half)), Amount(half)
+    return Amount(rho_within(rational_below(epsilon_of(budget)), half)), Amount(half)

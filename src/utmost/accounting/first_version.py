@@ -34,8 +34,8 @@ def is_version_1(path: Path) -> bool:
         raise BadFile(f"{path} cannot be read: {problem.strerror}.") from None
     if not header.startswith(SQLITE):
         return False
-    whose, version = (int.from_bytes(header[at : at + 4], "big") for at in (68, 60))
-    if len(header) < 100 or whose != APPLICATION:
+    application, version = (int.from_bytes(header[at : at + 4], "big") for at in (68, 60))
+    if len(header) < 100 or application != APPLICATION:
         raise BadFile(f"{path} is not a ledger of Utmost; it was left as it is. Name another file, or restore it.")
     if version != 1:
         raise BadFile(f"{path} is a SQLite ledger of version {version}, which this Utmost does not know.")
@@ -53,7 +53,9 @@ def convert(path: Path, write: Callable[[Path, list[bytes], bool], None]) -> Non
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
             connection.isolation_level = None
-            connection.execute("BEGIN IMMEDIATE")  # whoever still spends from it ends before, and is refused after
+            connection.execute(
+                "BEGIN IMMEDIATE"
+            )  # a process that still spends from it finishes before, and is refused afterwards
             current = os.stat(path)
             if (current.st_dev, current.st_ino) == (
                 original.st_dev,

@@ -59,8 +59,8 @@ def mixed_delta(outcomes: Outcomes, squared_mu: Fraction, epsilon: float) -> tup
     slack = Fraction(outcomes.relative)
     lower = upper = Fraction(0)
     for value, mass in zip(*(column.tolist() for column in outcomes.first), strict=True):
-        rest = Fraction(epsilon) - Fraction(value)
-        lower += Fraction(mass) * Fraction(gaussian_delta(squared_mu, rest + shift)[0])
-        upper += Fraction(mass) * Fraction(gaussian_delta(squared_mu, rest - shift)[1])
+        remainder = Fraction(epsilon) - Fraction(value)
+        lower += Fraction(mass) * Fraction(gaussian_delta(squared_mu, remainder + shift)[0])
+        upper += Fraction(mass) * Fraction(gaussian_delta(squared_mu, remainder - shift)[1])
     low, high = lower * max(Fraction(0), 1 - slack), upper * (1 + slack) + Fraction(outcomes.missing)
     return max(0.0, downward(low)), min(1.0, upward(high))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from utmost.accounting.account import Account, CostOf, Event, Reservation, fold, following, plain, question_key
+from utmost.accounting.account import Account, CostOf, Event, Reservation, fold, next_event, plain, question_key
 from utmost.accounting.entries import Entry
 from utmost.accounting.storage import Book
 from utmost.exact import Number
@@ -65,13 +65,13 @@ class HeldAccount(Account):
             Return only the data set's entry of this number, if the holder received its answer.
         """
         with self._storage.read() as book:
-            mine = fold(book.events(self.own.dataset)[1:], self.own.filter)
-            notes = [e.answer for e in mine if e.state == "done" and number in (None, e.answer["entry"])]
+            own_entries = fold(book.events(self.own.dataset)[1:], self.own.filter)
+            notes = [e.answer for e in own_entries if e.state == "done" and number in (None, e.answer["entry"])]
             return [(self._read_entry(book, note["entry"]), note) for note in notes]
 
     def _given_entry(self, book: Book, key: str, level: Level | None) -> Entry | None:
-        mine = self.own._find(book, key, level)
-        return None if mine is None else self._read_entry(book, mine.answer["entry"])
+        own_entry = self.own._find(book, key, level)
+        return None if own_entry is None else self._read_entry(book, own_entry.answer["entry"])
 
     def _reserve(
         self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int, fresh: bool = True
@@ -89,21 +89,23 @@ class HeldAccount(Account):
                 self._charge_holder(book, charge_own, entry)
                 return entry
             event = charge(book)
-            self._charged[event.entry] = charge_own(book).entry  # what it refuses takes the other charge back
+            self._charged[event.entry] = charge_own(
+                book
+            ).entry  # if it is refused, the transaction takes the other charge back
         return Reservation(self, event.entry, 0, plain_question, event.head)
 
     def _charge_holder(self, book: Book, charge_own: Callable[[Book], Event], entry: Entry) -> None:
         """Charge only the holder, for an answer that another holder received before."""
         event = charge_own(book)
         body = {"answer": self._note_for(entry.number), "spent": event.body["spent"], "entries": event.entry}
-        book.add(following(event, "complete", event.entry, 0, body), question_key(event.body["question"]))
+        book.add(next_event(event, "complete", event.entry, 0, body), question_key(event.body["question"]))
 
     def _completed(self, book: Book, reservation: Reservation, answer: Any) -> list[Event]:
         events = super()._completed(book, reservation, answer)
-        mine = self._charged.get(reservation.number)
-        if mine is not None and not reservation.slot:
-            charged = Reservation(self.own, mine, 0, reservation.question, "")
-            self.own._completed(book, charged, self._note_for(reservation.number))
+        own_number = self._charged.get(reservation.number)
+        if own_number is not None and not reservation.slot:
+            own_reservation = Reservation(self.own, own_number, 0, reservation.question, "")
+            self.own._completed(book, own_reservation, self._note_for(reservation.number))
         return events
 
     def _note_for(self, number: int) -> Any:

@@ -75,7 +75,7 @@ def region_between_sets(mechanism: Rows, points: Iterable[Hashable], others: Ite
     >>> print(um.accounting.region_between_sets(noisy, [0, 1], [2, 3, 4]))
     Region of 3 corners, total variation 0.462117
     """
-    first, second = (np.array([mechanism.row(point) for point in some]) for some in (points, others))
+    first, second = (np.array([mechanism.row(point) for point in group]) for group in (points, others))
     if not first.size or not second.size:
         raise InvalidInput("both hypotheses need a dataset; name at least one of each.")
     left, right = (0.0, 1.0), (1.0, 0.0)
@@ -143,13 +143,13 @@ def composed_levels(privacy: Level | float, times: int) -> list[tuple[float, flo
         raise InvalidInput(f"the list is about finite (epsilon, delta) levels, not {level}; use um.compose.")
     epsilon, delta = level.log_growth, float(level.delta)
     log_finite = k * math.log1p(-delta) if delta < 1 else -math.inf
-    whole = k * np.logaddexp(0.0, epsilon)
+    log_total = k * np.logaddexp(0.0, epsilon)
     levels = []
     for i in range(k // 2 + 1):
         lower = np.arange(i)
         binomials = np.array([math.lgamma(k + 1) - math.lgamma(j + 1) - math.lgamma(k - j + 1) for j in lower])
-        excess = np.exp(binomials + (k - lower) * epsilon - whole) - np.exp(
-            binomials + (k - 2 * i + lower) * epsilon - whole
+        excess = np.exp(binomials + (k - lower) * epsilon - log_total) - np.exp(
+            binomials + (k - 2 * i + lower) * epsilon - log_total
         )
         share = float(excess.sum())
         levels.append(((k - 2 * i) * epsilon, -math.expm1(log_finite + math.log1p(-share)) if share < 1 else 1.0))

@@ -92,8 +92,8 @@ def bounds_of(transform: Transform, epsilon: float, coarse: float = 1.0) -> tupl
         return low, high
     if transform.deviation > LEAST_DEVIATION and max(transform.deviation, transform.size, epsilon) < MOST_SIZE:
         theta = _best_tilt(transform, epsilon)
-        least, most = _invert(transform, epsilon, theta, coarse * _smoothing(transform, theta))
-        low, high = max(low, least), min(high, most)
+        lower, upper = _invert(transform, epsilon, theta, coarse * _smoothing(transform, theta))
+        low, high = max(low, lower), min(high, upper)
     return low, high
 
 
@@ -166,9 +166,9 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
         integral += float((factor * np.exp(1j * t * place) / (z * (z + 1))).real.sum())
         density += float((factor * np.exp(1j * t * place)).real.sum())
         # every factor is off by some roundings of its phase, and the product by their sum
-        wrong = ULP * size * (8 + transform.counts.sum() * 8 + t * (transform.counts @ widths + 4 * abs(place)))
-        noise += float((wrong / np.abs(z * (z + 1))).sum())
-        dense_noise += float(wrong.sum())
+        phase_error = ULP * size * (8 + transform.counts.sum() * 8 + t * (transform.counts @ widths + 4 * abs(place)))
+        noise += float((phase_error / np.abs(z * (z + 1))).sum())
+        dense_noise += float(phase_error.sum())
     left_out += 2 * math.exp(-NOTHING) * (1 + step / last) / last  # beyond the last cell: e^(-smooth t^2/2)/t^2
     dense_out += 2 * math.exp(-NOTHING) * (step + 1 / (last * smooth))
     unit = _exp(log_scale + (theta + theta * theta) * sigma**2 / 2) / (2 * math.pi)

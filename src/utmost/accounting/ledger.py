@@ -13,12 +13,12 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from utmost.accounting.account import Account, Event, Filter, following
+from utmost.accounting.account import Account, Event, Filter, next_event
 from utmost.accounting.entries import TableMark
 from utmost.accounting.filters import choose
 from utmost.accounting.ledger_file import File
 from utmost.accounting.ledger_memory import Memory
-from utmost.accounting.names import as_name, as_text, protected, require_new_name, skeleton
+from utmost.accounting.names import as_name, as_text, protected_entity, require_new_name, skeleton
 from utmost.accounting.storage import START, Book, Storage
 from utmost.errors import BudgetMismatch, InvalidInput, shown
 from utmost.exact import Number
@@ -161,7 +161,7 @@ def _open_account(
         **({} if table is None else {"table": table.to_json()}),
     }
     nothing = Event(dataset, -1, "", 0, 0, "", None, START)
-    book.add(following(nothing, "open", 0, 0, body), None, secret)
+    book.add(next_event(nothing, "open", 0, 0, body), None, secret)
 
 
 def _require_same(account: Account, budget: Level, unit: str, neighbours: str, filter: str | None) -> None:
@@ -173,7 +173,9 @@ def _require_same(account: Account, budget: Level, unit: str, neighbours: str, f
     ]
     pairs += [("filter", account.filter.name, filter)] if filter else []
     for name, recorded, requested in pairs:
-        if recorded != requested and not (name == "unit" and protected(str(recorded)) == protected(str(requested))):
+        if recorded != requested and not (
+            name == "unit" and protected_entity(str(recorded)) == protected_entity(str(requested))
+        ):
             raise BudgetMismatch(
                 f"the account {account.dataset!r} was opened with {name} {_display(recorded)}, "
                 f"not {_display(requested)}; open it as it is, or give another data set another name."

@@ -5,10 +5,10 @@ or several that count together. A mark says how far the file is written: the end
 over all of them, and a hash over the mark itself. To add a line it is written and synced to the disk, then the older of
 the two marks is overwritten and synced. So
 
-- power that fails at any moment leaves a valid mark and all that it speaks of; what lies behind is half a line that
-  was never confirmed, and is dropped, or a whole one, which counts;
-- a file that lost its end is shorter than its mark says, and is refused;
-- any changed bit breaks a hash, and is refused, or is in a mark, whose line is then found by the other one.
+- a power failure at any moment leaves a valid mark and all the lines it covers; behind them is half a line that was
+  never confirmed, and is dropped, or a whole one, which counts;
+- a truncated file is shorter than its mark states, and is refused;
+- any changed bit breaks a hash, and is refused, or is in a mark, and then the other mark is used.
 
 A line is accepted only if it is, byte for byte, the canonical line of its content and if its hashes continue the chains
 of its accounts. An index then holds the places of the events of an account, an entry and a question; an event that is
@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utmost.accounting.account import RESUME, SUSPEND, Event, canonical, may_follow, question_key
-from utmost.accounting.storage import START, Book, Storage, changed
+from utmost.accounting.storage import START, Book, Storage, hash_mismatch
 from utmost.errors import BadFile, LedgerFailed
 from utmost.exact.json_text import parse_json
 
@@ -92,7 +92,7 @@ class File(Storage):
             if problem.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise BadFile(f"{self._path} cannot be read: {problem.strerror}.") from None
             try:
-                self._handle = os.open(self._path, os.O_RDONLY)  # enough to look at what was spent
+                self._handle = os.open(self._path, os.O_RDONLY)  # enough to show what was spent
             except OSError as second:
                 raise BadFile(f"{self._path} cannot be read: {second.strerror}.") from None
         self._owner = os.getpid()
@@ -189,7 +189,7 @@ class File(Storage):
         index = Index(BEGIN)
         _extend(index, self._handle, self.where)
         if not index.continues(self._index):
-            raise _damaged(self.where, "its events are not those that were read before")
+            raise _damage_error(self.where, "its events are not those that were read before")
         return index
 
     def _add(self, line: bytes) -> None:
@@ -245,35 +245,35 @@ def _extend(index: Index, handle: int, where: str) -> None:
     raw, size = _read_at(handle, BLOCK, 2 * BLOCK), os.fstat(handle).st_size
     latest = _latest(raw, where)
     if size < latest.end:
-        raise _damaged(where, f"it has {size} bytes where {latest.end} were written")
+        raise _damage_error(where, f"it has {size} bytes where {latest.end} were written")
     _require_mark(index, latest, where)
     for line in _lines(handle, index.end, size):
         try:
             index.take(line)
         except BadFile as problem:
             if index.end < latest.end or None in _marks(raw):
-                raise _damaged(where, f"the line at byte {index.end}: {str(problem).partition(';')[0]}") from None
+                raise _damage_error(where, f"the line at byte {index.end}: {str(problem).partition(';')[0]}") from None
             return
         _require_mark(index, latest, where)
     if index.lines < latest.lines:
-        raise _damaged(where, f"it has {index.lines} lines where {latest.lines} were written")
+        raise _damage_error(where, f"it has {index.lines} lines where {latest.lines} were written")
 
 
 def _require_mark(index: Index, mark: Mark, where: str) -> None:
     if index.lines == mark.lines and (index.end, index.digest) != (mark.end, mark.digest):
-        raise _damaged(where, f"its first {mark.lines} lines are not those that were written")
+        raise _damage_error(where, f"its first {mark.lines} lines are not those that were written")
 
 
 def _lines(handle: int, start: int, end: int) -> Iterator[bytes]:
     """The lines of a part of a file; the last one may be incomplete."""
-    rest = b""
+    partial = b""
     while start < end:
         piece = _read_at(handle, start, min(PIECE, end - start))
         start += len(piece)
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line + b"\n" for line in whole)
-    if rest:
-        yield rest
+        *complete, partial = (partial + piece).split(b"\n")
+        yield from (line + b"\n" for line in complete)
+    if partial:
+        yield partial
 
 
 def _write_mark(mark: Mark) -> bytes:
@@ -299,7 +299,7 @@ def _as_mark(raw: bytes) -> Mark | None:
 def _latest(raw: bytes, where: str) -> Mark:
     valid = [mark for mark in _marks(raw) if mark]
     if not valid:
-        raise _damaged(where, "neither of its marks says how far it was written")
+        raise _damage_error(where, "neither of its marks says how far it was written")
     return max(valid)
 
 
@@ -328,9 +328,9 @@ def _require_ledger(block: bytes, path: Path) -> None:
     raise BadFile(f"{path} is not a ledger of Utmost; it was left as it is. Name another file, or restore it.")
 
 
-def _damaged(where: str, how: str) -> BadFile:
+def _damage_error(where: str, reason: str) -> BadFile:
     return BadFile(
-        f"the ledger {where} is damaged and was left as it is; nothing can be spent from it: {how.rstrip('.')}. "
+        f"the ledger {where} is damaged and was left as it is; nothing can be spent from it: {reason.rstrip('.')}. "
         "Restore it from a backup and compare its head with the latest report."
     )
 
@@ -460,7 +460,7 @@ class Index:
         if track is None and secret is not None and event.body.get("secret") == hashlib.sha256(secret).hexdigest():
             return Track(secret)
         if secret is not None or track is None:
-            raise changed(event.dataset, event.number)
+            raise hash_mismatch(event.dataset, event.number)
         return track
 
     def continues(self, earlier: Index) -> bool:
@@ -477,7 +477,7 @@ def _require_next(events: Sequence[Event], tracks: dict[str, Track]) -> None:
     places = set[tuple[str, int, int]]()
     for event in events:
         track, place = tracks[event.dataset], (event.dataset, event.entry, event.slot)
-        number, head, before = ends.get(event.dataset) or track.end()
+        number, head, previous_kind = ends.get(event.dataset) or track.end()
         if event.kind == "complete":
             sound = place in places or place[1:] in track.asked
         elif event.kind in (SUSPEND, RESUME):
@@ -485,9 +485,9 @@ def _require_next(events: Sequence[Event], tracks: dict[str, Track]) -> None:
         else:
             sound = event.kind == "open" or "question" in event.body
             places.add(place)
-        sound = sound and may_follow(before, event.kind)
-        if not sound or event.number != number or event.hashed(head) != event.head:
-            raise changed(event.dataset, event.number)
+        sound = sound and may_follow(previous_kind, event.kind)
+        if not sound or event.number != number or event.head_after(head) != event.head:
+            raise hash_mismatch(event.dataset, event.number)
         ends[event.dataset] = number + 1, event.head, event.kind
 
 
@@ -533,7 +533,7 @@ def _event_in(line: bytes, dataset: str, number: int) -> Event:
     for event in read_line(line)[0]:
         if (event.dataset, event.number) == (dataset, number):
             return event
-    raise changed(dataset, number)
+    raise hash_mismatch(dataset, number)
 
 
 def next_digest(digest: str, line: bytes) -> str:
@@ -591,7 +591,7 @@ class Lines(Book):
         try:
             event = _event_in(self._fetch(*track.places[number]), dataset, number)
         except BadFile:
-            raise changed(dataset, number) from None
-        if event.head != track.heads[number].hex() or event.hashed(track.head_before(number)) != event.head:
-            raise changed(dataset, number)
+            raise hash_mismatch(dataset, number) from None
+        if event.head != track.heads[number].hex() or event.head_after(track.head_before(number)) != event.head:
+            raise hash_mismatch(dataset, number)
         return event

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from utmost.accounting.account import Event, canonical
-from utmost.accounting.storage import START, Book, Storage, changed
+from utmost.accounting.storage import START, Book, Storage, hash_mismatch
 from utmost.errors import BadFile, LedgerFailed, UtmostError
 from utmost.exact.json_text import parse_json
 
@@ -77,8 +77,8 @@ class Tables(Book):
         events = []
         for *row, previous in self._rows(f"{COLUMNS}, ({previous_head})", dataset, condition, *values):
             event = _event(row)
-            if event.hashed(START if event.number == 0 else str(previous)) != event.head:
-                raise changed(dataset, event.number)
+            if event.head_after(START if event.number == 0 else str(previous)) != event.head:
+                raise hash_mismatch(dataset, event.number)
             events.append(event)
         return events
 
@@ -91,7 +91,7 @@ def _event(row: Sequence[Any]) -> Event:
     try:
         return Event._make((*row[:6], parse_json(row[6]), row[7]))
     except (TypeError, ValueError, RecursionError):
-        raise changed(row[0], row[1]) from None
+        raise hash_mismatch(row[0], row[1]) from None
 
 
 class PostgreSQL(Storage):

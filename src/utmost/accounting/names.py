@@ -34,14 +34,14 @@ UNIT = re.compile(
 """A unit as sessions write it: the protected entity, contribution bounds and sizes, and levels of tiers."""
 
 
-def protected(unit: str) -> str:
+def protected_entity(unit: str) -> str:
     """The protected entity of a unit in words, without contribution bounds and sizes, which may differ between answers.
 
     Examples
     --------
-    >>> protected("people by 'id', 3 rows each, chosen before any condition, at most 5000")
+    >>> protected_entity("people by 'id', 3 rows each, chosen before any condition, at most 5000")
     "people by 'id'"
-    >>> protected("rows, at most 2000; at most 20 with 'ill' are promised 0.1")
+    >>> protected_entity("rows, at most 2000; at most 20 with 'ill' are promised 0.1")
     "rows; at most 20 with 'ill' are promised 0.1"
     """
     match = UNIT.fullmatch(unit)

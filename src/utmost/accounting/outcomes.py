@@ -83,7 +83,7 @@ class Outcomes:
 def list_outcomes(parts: Sequence[Part]) -> Outcomes | None:
     """All outcomes of a composition, or None if they are too many to list."""
     lists = _lists(parts)
-    if lists is not None and math.prod(len(one.values) for one in lists) <= MOST_OUTCOMES:
+    if lists is not None and math.prod(len(part.values) for part in lists) <= MOST_OUTCOMES:
         return _as_one_list(lists)
     lattice = _lattice(parts)
     return lattice if lattice is not None or lists is None else _as_two_lists(lists)
@@ -92,8 +92,8 @@ def list_outcomes(parts: Sequence[Part]) -> Outcomes | None:
 def few_outcomes(parts: Sequence[Part]) -> Outcomes | None:
     """All outcomes in one list, or None if there are more than `FEW_OUTCOMES`."""
     lists = _lists(parts)
-    few = lists is not None and math.prod(len(one.values) for one in lists) <= FEW_OUTCOMES
-    return _as_one_list(lists) if few else None  # type: ignore[arg-type]
+    is_short = lists is not None and math.prod(len(part.values) for part in lists) <= FEW_OUTCOMES
+    return _as_one_list(lists) if is_short else None  # type: ignore[arg-type]
 
 
 def _lists(parts: Sequence[Part]) -> list[_List] | None:
@@ -106,16 +106,16 @@ def _lists(parts: Sequence[Part]) -> list[_List] | None:
             lists.append(_binomial(loss.level, count))
         elif math.comb(count + len(loss.values) - 1, count) * count <= MOST_OUTCOMES:
             shift = loss.blur + 2 * ULP * float(np.abs(loss.values).max())
-            outcomes = _List(loss.values, loss.masses, 8 * ULP, shift, _underflow_bound(loss.masses))
-            lists.append(reduce(lambda a, b: _merge_close(_join(a, b)), [outcomes] * count))
+            part = _List(loss.values, loss.masses, 8 * ULP, shift, _underflow_bound(loss.masses))
+            lists.append(reduce(lambda a, b: _merge_close(_join(a, b)), [part] * count))
         else:
             return None
     return lists
 
 
 def _as_one_list(lists: list[_List]) -> Outcomes:
-    whole = _sort(reduce(_join, lists))
-    return Outcomes((whole.values, whole.masses), ALONE, whole.relative, whole.shift, whole.missing)
+    joint = _sort(reduce(_join, lists))
+    return Outcomes((joint.values, joint.masses), ALONE, joint.relative, joint.shift, joint.missing)
 
 
 def _as_two_lists(lists: list[_List]) -> Outcomes | None:
@@ -141,11 +141,11 @@ class _List:
 def _halve(lists: list[_List]) -> tuple[_List, _List] | None:
     """Split independent lists into two sorted lists of sums of similar length; None if one gets too long."""
     halves = [_List(np.zeros(1), np.ones(1), 0.0, 0.0)] * 2
-    for one in sorted(lists, key=lambda part: -len(part.values)):
+    for item in sorted(lists, key=lambda part: -len(part.values)):
         smaller = 0 if len(halves[0].values) < len(halves[1].values) else 1
-        if len(halves[smaller].values) * len(one.values) > MOST_OUTCOMES:
+        if len(halves[smaller].values) * len(item.values) > MOST_OUTCOMES:
             return None
-        halves[smaller] = _join(halves[smaller], one)
+        halves[smaller] = _join(halves[smaller], item)
     long, short = sorted(halves, key=lambda part: -len(part.values))
     return _sort(long), _sort(short)
 
@@ -187,10 +187,10 @@ def _binomial(level: ApproxDP, count: int) -> _List:
     with ctx.workprec(192):
         growth = arb(as_fmpq(level.ratio)) * arb(as_fmpq(Fraction(level.exponent))).exp()
         log_likely, log_unlikely, shrink = -(1 + 1 / growth).log(), -(1 + growth).log(), float(1 / growth)
-        whole = arb(count + 1).lgamma()
+        log_factorial = arb(count + 1).lgamma()
 
         def anchor(unlikely: int) -> float:
-            ways = whole - arb(unlikely + 1).lgamma() - arb(count - unlikely + 1).lgamma()
+            ways = log_factorial - arb(unlikely + 1).lgamma() - arb(count - unlikely + 1).lgamma()
             return float((ways + (count - unlikely) * log_likely + unlikely * log_unlikely).exp())
 
         mode = math.floor((count + 1) * float(1 / (1 + growth)))
@@ -202,8 +202,8 @@ def _binomial(level: ApproxDP, count: int) -> _List:
             while 0 <= at <= count:
                 length = min(BLOCK, (count - at if step == 1 else at) + 1)
                 ls = at + step * np.arange(length, dtype=np.int64)
-                here = ls[:-1].astype(float)
-                ratios = (count - here) / (here + 1) * shrink if step == 1 else here / (count - here + 1) / shrink
+                index = ls[:-1].astype(float)
+                ratios = (count - index) / (index + 1) * shrink if step == 1 else index / (count - index + 1) / shrink
                 block = anchor(at) * np.append(1.0, np.cumprod(ratios)) if shrink > 0 else np.zeros(length)
                 if shrink == 0:
                     block[ls == 0] = 1.0

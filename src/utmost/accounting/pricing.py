@@ -108,8 +108,8 @@ def cheapest(
     )
     cost = filter.batch_cost(list(Counter(selection).items()))  # says which level this budget cannot pay for, if any
     accounting = {"pure": "sum", "gaussian": "gaussian", "gaussian-delta": "gaussian"}.get(filter.name, "zcdp")
-    named = dict(zip(filter.resources, cost, strict=True))
-    return Price(accounting, selection, named, None, filter.allows([cost]), {accounting: float(cost[0])})
+    costs = dict(zip(filter.resources, cost, strict=True))
+    return Price(accounting, selection, costs, None, filter.allows([cost]), {accounting: float(cost[0])})
 
 
 def _cheapest_epsilon(alternatives: Sequence[Choices], filter: Filter, delta: Number | None, only: str | None) -> Price:
@@ -134,10 +134,10 @@ def _cheapest_epsilon(alternatives: Sequence[Choices], filter: Filter, delta: Nu
             prices[name] = levels, filter.batch_cost(counts, share)
     accounting = min(prices, key=lambda name: float(prices[name][1][0]) * (LEAST_SAVING if name == "sum" else 1))
     levels, cost = prices[accounting]
-    named = dict(zip(filter.resources, cost, strict=True))
+    costs = dict(zip(filter.resources, cost, strict=True))
     compared = {name: float(price[0]) for name, (_, price) in prices.items()}
     charged_delta = None if accounting == "sum" else share
-    return Price(accounting, levels, named, charged_delta, filter.allows([cost]), compared)
+    return Price(accounting, levels, costs, charged_delta, filter.allows([cost]), compared)
 
 
 def _preferred(alternatives: Sequence[Choices], name: str, size: Callable[[Level], float | None]) -> Choices | None:

@@ -135,8 +135,8 @@ def loss_between(mechanism: Rows, point: Hashable, other: Hashable) -> Loss:
         raise InvalidInput("a loss between two points needs a mechanism with rows, such as a FiniteMechanism.")
     i, j = (mechanism._space.index(x) for x in (point, other))
     exact, roots = _integers(mechanism), np.sqrt(mechanism.matrix)
-    there, back = (_of_points(_tests(exact, roots, a, b)) for a, b in ((i, j), (j, i)))
-    return replace(there, reverse=back)
+    loss, back = (_of_points(_tests(exact, roots, a, b)) for a, b in ((i, j), (j, i)))
+    return replace(loss, reverse=back)
 
 
 def _of_approx(level: ApproxDP) -> Loss:
@@ -161,22 +161,22 @@ def _of_mechanism(mechanism: Rows, space: Space) -> Loss:
     tests = [_tests(exact, roots, *edge) for a, b in space.edge_indices.tolist() for edge in ((a, b), (b, a))]
     tests = [points for points in tests if points is not ENDS]
     corners = _upper_hull(list({point for points in tests for point in points} or ENDS))
-    whole = _of_hull(corners, SAME * 2 if tests else 0.0)
-    one = not tests or any(set(corners) <= set(points) for points in tests)
-    return whole if one else replace(whole, attained=_most_revealing(tests))
+    hull = _of_hull(corners, SAME * 2 if tests else 0.0)
+    is_attained = not tests or any(set(corners) <= set(points) for points in tests)
+    return hull if is_attained else replace(hull, attained=_most_revealing(tests))
 
 
 def _tests(exact: NDArray[Any], roots: Floats, i: int, j: int) -> Points:
     """The likelihood-ratio tests between two rows, as points (Q, P); `ENDS` if the rows are equal."""
-    here, there = int(exact[i].sum()), int(exact[j].sum())
-    if not (exact[i] * there != exact[j] * here).any():
+    total_i, total_j = int(exact[i].sum()), int(exact[j].sum())
+    if not (exact[i] * total_j != exact[j] * total_i).any():
         return ENDS
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(roots[j] > 0, roots[i] / roots[j], np.where(roots[i] > 0, np.inf, 0.0))
     order = np.argsort(-ratios)
     top, bottom = np.cumsum(exact[i][order]), np.cumsum(exact[j][order])
     turns = _turns(ratios[order].tolist())
-    return [*ENDS, *((Fraction(bottom[at], there), Fraction(top[at], here)) for at in turns)]
+    return [*ENDS, *((Fraction(bottom[at], total_j), Fraction(top[at], total_i)) for at in turns)]
 
 
 def _of_points(points: Points) -> Loss:
@@ -221,8 +221,8 @@ def _integers(mechanism: Rows) -> NDArray[Any]:
     """The probabilities as whole numbers, exactly: certified weights, or floats times a power of two."""
     if isinstance(mechanism, CertifiedMechanism):
         return np.array(mechanism.weights, dtype=object)
-    whole = [[int(Fraction(p) * 2**1074) for p in row] for row in mechanism.matrix.tolist()]
-    return np.array(whole, dtype=object).reshape(mechanism.matrix.shape)
+    scaled = [[int(Fraction(p) * 2**1074) for p in row] for row in mechanism.matrix.tolist()]
+    return np.array(scaled, dtype=object).reshape(mechanism.matrix.shape)
 
 
 def _upper_hull(points: Sequence[tuple[Fraction, Fraction]]) -> Points:

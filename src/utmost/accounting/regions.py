@@ -125,11 +125,11 @@ def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     >>> region_between(coin, "a", "b").corners.tolist()
     [[0.0, 1.0], [0.25, 0.25], [1.0, 0.0]]
     """
-    here, there = mechanism.row(point), mechanism.row(other)  # false alarms under the first, misses under the second
+    first, second = mechanism.row(point), mechanism.row(other)  # false alarms under the first, misses under the second
     with np.errstate(divide="ignore", invalid="ignore"):
-        order = np.argsort(np.where(here > 0, there / here, np.where(there > 0, np.inf, 1.0)), kind="stable")
-    missed = np.append(0.0, np.cumsum(there[order]))
-    alarm = np.append(1.0, 1 - np.cumsum(here[order]))
+        order = np.argsort(np.where(first > 0, second / first, np.where(second > 0, np.inf, 1.0)), kind="stable")
+    missed = np.append(0.0, np.cumsum(second[order]))
+    alarm = np.append(1.0, 1 - np.cumsum(first[order]))
     alarm[-1], missed[-1] = 0.0, 1.0
     return Region(lower_hull(np.clip(np.column_stack([missed, alarm]), 0.0, 1.0)))
 

@@ -109,7 +109,7 @@ class Storage(ABC):
             self.close()
 
 
-def changed(dataset: str, number: int | None = None) -> BadFile:
+def hash_mismatch(dataset: str, number: int | None = None) -> BadFile:
     """The error for an event whose hash is wrong."""
     where = "an event" if number is None else f"event {number}"
     return BadFile(

@@ -28,14 +28,14 @@ def basic(levels: Iterable[Level | Number]) -> ApproxDP:
     >>> basic([ApproxDP(0.1, 0.001)] * 30)
     ApproxDP(3, 0.03)
     """
-    listed = [_approx(level) for level in levels]
-    if any(level.ratio != 1 for level in listed):
-        ratio = math.prod(level.ratio for level in listed)
-        exponent = sum(level.exponent for level in listed)
+    converted = [_approx(level) for level in levels]
+    if any(level.ratio != 1 for level in converted):
+        ratio = math.prod(level.ratio for level in converted)
+        exponent = sum(level.exponent for level in converted)
         if exponent:
             raise InvalidInput("levels given by ratio and by epsilon do not add up to one of either; give one kind.")
-        return ApproxDP.from_ratio(ratio, min(1, sum(level.delta for level in listed)))
-    return ApproxDP(sum(level.exponent for level in listed), min(1, sum(level.delta for level in listed)))
+        return ApproxDP.from_ratio(ratio, min(1, sum(level.delta for level in converted)))
+    return ApproxDP(sum(level.exponent for level in converted), min(1, sum(level.delta for level in converted)))
 
 
 @cites("LIM-theorem-2.4.2")
@@ -93,10 +93,10 @@ def closed_form_within(levels: Iterable[Level | Number], delta: Number) -> float
     >>> round(closed_form_within([ApproxDP(0.1, 0.001)] * 30, 0.05), 6)
     1.569329
     """
-    listed = [_approx(level) for level in levels]
-    delta_sum = Fraction(compose(listed).bounds(math.inf)[1])
+    converted = [_approx(level) for level in levels]
+    delta_sum = Fraction(compose(converted).bounds(math.inf)[1])
     rest = as_rational(delta, "delta") - delta_sum
-    return closed_form_of(listed, rest / (1 - delta_sum)) if rest > 0 else math.inf
+    return closed_form_of(converted, rest / (1 - delta_sum)) if rest > 0 else math.inf
 
 
 def implies(level: Level | Number, other: Level | Number) -> bool:

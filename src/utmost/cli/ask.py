@@ -199,9 +199,9 @@ def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, 
     unpaid = _unanswered(session, plans)
     price = session.price(list(unpaid.values()), content.get("delta")) if unpaid else None
     if as_json:
-        listed = {name: dict(plan.details) | {"answered": name not in unpaid} for name, plan in plans.items()}
+        details = {name: dict(plan.details) | {"answered": name not in unpaid} for name, plan in plans.items()}
         cost = {name: float(amount) for name, amount in price.cost.items()} if price else {}
-        print_json({"plans": listed, "price": cost, "left": session.left.amounts()})
+        print_json({"plans": details, "price": cost, "left": session.left.amounts()})
         return
     rows = []
     for name, plan in plans.items():

@@ -13,7 +13,7 @@ from rich.console import Console
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
 from utmost.accounting.entries import Entry
-from utmost.accounting.names import protected
+from utmost.accounting.names import protected_entity
 from utmost.cli.output import Json, checks_of, ledger_file, print_json, print_table, working
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, is_digits, to_float
@@ -104,8 +104,11 @@ def open_account(
         raise InvalidInput("the budget is given twice; give --budget alone, or --epsilon, or --mu.")
     from utmost.cli.problem_file import LevelTable  # its schemas take longer than all else here
 
-    named = LevelTable(epsilon=epsilon, delta=delta, mu=mu) if budget is None else None
-    level, unit_words = named.level() if named else read_level(str(budget), "--budget", delta), str(as_unit(unit))
+    level_table = LevelTable(epsilon=epsilon, delta=delta, mu=mu) if budget is None else None
+    level, unit_words = (
+        level_table.level() if level_table else read_level(str(budget), "--budget", delta),
+        str(as_unit(unit)),
+    )
     _present([Ledger(ledger).open(dataset, level, unit_words, neighbours, filter)], as_json, None)
 
 
@@ -154,7 +157,7 @@ def check(
     ]
     right = all(check.passed for check in report_checks)
     if as_json:
-        checked = [
+        account_details = [
             {
                 "dataset": result.dataset,
                 "intact": bool(result),
@@ -165,7 +168,7 @@ def check(
             for account, result in zip(accounts, results, strict=True)
         ]
         confirmation = {} if reported is None else {"confirmed": right, "report": checks_of(report_checks)}
-        print_json({"intact": all(results), **confirmation, "accounts": checked})
+        print_json({"intact": all(results), **confirmation, "accounts": account_details})
     else:
         print("\n".join(map(str, results)) or "the ledger has no accounts")
         if reported is not None:
@@ -269,14 +272,14 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
         spends = account.entries()
         unfinished = sum(entry.state == "reserved" and not entry.slots for entry in spends)
         console.print(f"{account.dataset}: {account.budget} ({account.filter.name} filter)", markup=False)
-        console.print(f"  unit: {protected(account.unit)}; neighbours: {account.neighbours}", markup=False)
+        console.print(f"  unit: {protected_entity(account.unit)}; neighbours: {account.neighbours}", markup=False)
         console.print(f"  spent: {account.spent} in {_entries(len(spends))}, {unfinished} unfinished", markup=False)
         console.print(f"  left: {account.left}", markup=False)
         for tier in _tiers(account).left_of_tiers:
             console.print(f"  left of {tier}", markup=False)
         if since := account.suspended:
-            why = account.failures or "where the question was asked"
-            console.print(f"  suspended since {since}: no question is answered; log of failures: {why}", markup=False)
+            log = account.failures or "where the question was asked"
+            console.print(f"  suspended since {since}: no question is answered; log of failures: {log}", markup=False)
         console.print(f"  head: {account.head}", markup=False)
         if entries:
             print_table(("entry", "time", "level", "cost", "state", "question"), list(map(_row, spends)))

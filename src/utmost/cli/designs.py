@@ -212,17 +212,17 @@ def _present(solution: Solution, out: Path | None, picture: Path | None, as_json
         raise typer.Exit(1)
 
 
-def _table(solution: Solution, most: int = 12) -> Table:
+def _table(solution: Solution, largest: int = 12) -> Table:
     """The mechanism as a table; the middle of a long one is omitted."""
     from rich.markup import escape
     from rich.table import Table
 
     mechanism = solution.mechanism
     if not hasattr(mechanism, "outputs"):
-        return _law(mechanism, most)
-    outputs = _ends(len(mechanism.outputs), most // 2)
+        return _law(mechanism, largest)
+    outputs = _ends(len(mechanism.outputs), largest // 2)
     table = Table("point", *("..." if o is None else escape(f"Pr[{mechanism.outputs[o]}]") for o in outputs))
-    for i in _ends(len(mechanism.points), most):
+    for i in _ends(len(mechanism.points), largest):
         if i is None:
             table.add_row(*["..."] * (1 + len(outputs)))
             continue

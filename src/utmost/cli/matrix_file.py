@@ -72,7 +72,9 @@ def _are_laws(head: list[str], body: list[list[str]]) -> bool:
     exact = [[as_rational(cell.strip()) for cell in row] for row in body]
     if any(sum(row[1:]) == 1 and sum(row) != 1 for row in exact):
         return False  # the first cell is a point that is called by a number
-    return all(0 <= cell <= 1 for row in exact for cell in row)  # if one does not add up, that is said of all of it
+    return all(
+        0 <= cell <= 1 for row in exact for cell in row
+    )  # a row that does not add up is reported with the whole matrix
 
 
 def _is_number(text: str) -> bool:

@@ -100,16 +100,16 @@ def respond(
 
     The promise to you is shown before you are asked.
     """
-    agreed = Protocol.load(protocol)
-    agreed.mechanism(party)  # refuses a party that does not exist before anything is asked
-    path = record or user_file("parties", f"{agreed.fingerprint}-party-{party}")
+    loaded = Protocol.load(protocol)
+    loaded.mechanism(party)  # refuses a party that does not exist before anything is asked
+    path = record or user_file("parties", f"{loaded.fingerprint}-party-{party}")
     if path.exists():
-        message = _recorded(path, agreed, party)
+        message = _recorded(path, loaded, party)
         print(f"repeated from {path}: a second draw would spend the privacy again", file=sys.stderr)
     else:
-        print(f"the promise to you: {agreed.promise(party)}", file=sys.stderr)
-        require_accepted(agreed.levels[party], accept)
-        message = _record(path, agreed.respond(party, _ask_bit(), accept), agreed)
+        print(f"the promise to you: {loaded.promise(party)}", file=sys.stderr)
+        require_accepted(loaded.levels[party], accept)
+        message = _record(path, loaded.respond(party, _ask_bit(), accept), loaded)
         print(f"recorded in {path}", file=sys.stderr)
     print_json(json.loads(str(message))) if as_json else print(message)
 
@@ -129,14 +129,14 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Conclude from everybody's messages: the best answer, and the probability of every value."""
-    agreed = Protocol.load(protocol)
+    loaded = Protocol.load(protocol)
     if party is not None and not messages:
         raise InvalidInput("a party's own bit comes from standard input, so give the messages as files.")
     if messages:
-        heard = [message for file in messages for message in _messages(read_text(file), str(file))]
+        inbox = [message for file in messages for message in _messages(read_text(file), str(file))]
     else:
-        heard = _messages(_standard_input(), "standard input")
-    decision = agreed.decide(heard, party, None if party is None else _ask_bit(), coin)
+        inbox = _messages(_standard_input(), "standard input")
+    decision = loaded.decide(inbox, party, None if party is None else _ask_bit(), coin)
     likely = {str(value): share for value, share in decision.posterior.items()}
     chances = {str(answer): share for answer, share in decision.chances.items()}
     if as_json:

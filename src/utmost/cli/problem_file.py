@@ -95,8 +95,8 @@ class PrivacyTable(LevelTable):
                     f"the edge between {one!r} and {other!r} stands twice in privacy.edges; name it once."
                 )
             mapping[one, other] = edge.level()
-        some = any(getattr(self, name) is not None for name in LEVEL_ENTRIES)
-        return per_edge(space, mapping, default=self.level() if some else None)
+        has_default = any(getattr(self, name) is not None for name in LEVEL_ENTRIES)
+        return per_edge(space, mapping, default=self.level() if has_default else None)
 
 
 class TruthTable(_Strict):
@@ -155,19 +155,19 @@ def _preferences(tables: list[RankingTable], space: Space) -> list[tuple[Any, ..
     starts = sorted((t.at_least, i) for i, t in enumerate(tables) if t.at_least is not None)
     if starts and not isinstance(space.points, range):
         raise InvalidInput("at_least needs points that are numbers; list the points in at.")
-    for (start, i), (after, _) in pairwise([*starts, (math.inf, -1)]):
-        if start == after:
+    for (start, i), (next_start, _) in pairwise([*starts, (math.inf, -1)]):
+        if start == next_start:
             raise InvalidInput(f"two rankings start at_least at {start:g}; give each its own start.")
         for position, point in enumerate(space.points):
-            if start <= point < after:
+            if start <= point < next_start:
                 rankings[position] = tables[i].rainbow
-    named: set[int] = set()
+    positions: set[int] = set()
     for table in tables:
         for point in table.at or ():
             position = space.index(label_from_json(point))
-            if position in named:
+            if position in positions:
                 raise InvalidInput(f"two rankings name the point {point!r}; name it once.")
-            named.add(position)
+            positions.add(position)
             rankings[position] = table.rainbow
     for point, ranking in zip(space.points, rankings, strict=True):
         if ranking is None:
@@ -248,8 +248,8 @@ class ProblemFile(_Strict):
             return finite.tight_constraints(space, privacy)
         if self.design == "optimal":
             return finite.optimal(space, privacy, self.prior, self.loss or "zero-one", criterion)
-        listed = self.known or {}
-        pairs = listed.items() if isinstance(listed, dict) else [(label_from_json(k.point), k.value) for k in listed]
+        entries = self.known or {}
+        pairs = entries.items() if isinstance(entries, dict) else [(label_from_json(k.point), k.value) for k in entries]
         known_values: dict[Any, Any] = dict(pairs)
         if self.rankings is not None:
             return self._solve_ranked(space, privacy, known_values)

@@ -112,8 +112,8 @@ def page(
     if as_json:
         print_json({"page": str(path), "sent_to": send or None})
         return
-    how = f"responses are sent to {send}" if send else "people copy their response or save it as a file"
-    print(f"made: {path} and {path.parent / MODULE}; {how}")
+    delivery = f"responses are sent to {send}" if send else "people copy their response or save it as a file"
+    print(f"made: {path} and {path.parent / MODULE}; {delivery}")
 
 
 @app.command()
@@ -190,21 +190,21 @@ def respond(
     """
     several = format_of(file) == FORM_FORMAT
     instrument: Any = Form.load(file) if several else Survey.load(file)
-    where = kept or user_file("surveys", instrument.identity)
-    repeats = where.exists()
+    path = kept or user_file("surveys", instrument.identity)
+    repeats = path.exists()
     if not repeats:
         print(f"the promise to you: {instrument.promise}", file=sys.stderr)
         require_accepted(instrument.level, accept)
-    answers = None if repeats else [_ask(one) for one in instrument.surveys] if several else _ask(instrument)
+    answers = None if repeats else [_ask(part) for part in instrument.surveys] if several else _ask(instrument)
     if several:
-        response = instrument.sent(answers, where, accept)
+        response = instrument.sent(answers, path, accept)
     else:  # a tuple is a list in JSON, and read back as a tuple
-        response = {"survey": instrument.identity[:SHOWN], "response": instrument.respond(answers, where, accept)}
+        response = {"survey": instrument.identity[:SHOWN], "response": instrument.respond(answers, path, accept)}
     if as_json:
-        print_json({**response, "repeated": repeats, "kept": str(where), "promise": instrument.promise})
+        print_json({**response, "repeated": repeats, "kept": str(path), "promise": instrument.promise})
         return
     print(
-        f"repeated from {where}: a second one would spend the promise again" if repeats else f"kept in {where}",
+        f"repeated from {path}: a second one would spend the promise again" if repeats else f"kept in {path}",
         file=sys.stderr,
     )
     print(json.dumps(response, ensure_ascii=False))
@@ -299,7 +299,7 @@ def _from_pages(files: list[Path]) -> bool:
     try:
         text = files[0].read_bytes().decode("utf-8", "replace").lstrip()  # a collector's last line may be cut short
         first, _ = parse_next(text, 0)
-    except (OSError, ValueError, RecursionError):  # said by whoever reads all of it
+    except (OSError, ValueError, RecursionError):  # reported when all of it is read
         return False
     return isinstance(first, dict) and "form" in first
 
@@ -343,8 +343,8 @@ def _estimates_json(estimation: Estimate, level: float) -> list[dict[str, Any]]:
 
 
 def _ask(survey: Survey) -> Any:
-    listed = ", ".join(map(str, survey.categories[:20]))
-    text = ask_private(f"{survey.question or 'answer'} (not shown; one of {listed})")
+    choices = ", ".join(map(str, survey.categories[:20]))
+    text = ask_private(f"{survey.question or 'answer'} (not shown; one of {choices})")
     names = {str(category): category for category in survey.categories}
     if not text and text not in names:
         raise InvalidInput("no answer was given; type one, or send one line to standard input.")

@@ -40,8 +40,8 @@ def regions(named: Mapping[str, Region], title: str = "Privacy regions", beside:
         axes = figure.add_subplot(figure.axes[0].get_gridspec()[1])
         axes.set_title(title, fontsize=11)
     axes.plot([0, 1], [1, 0], color="#999999", linewidth=0.8, linestyle=":")
-    for i, (name, one) in enumerate(named.items()):
-        axes.plot(*one.corners.T, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=name)
+    for i, (name, shape) in enumerate(named.items()):
+        axes.plot(*shape.corners.T, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=name)
     axes.set_xlabel("missed detection")
     axes.set_ylabel("false alarm")
     axes.set_xlim(0, 1)
@@ -130,12 +130,12 @@ def region_tangents(
 
 def budget(accounts: Account | Sequence[Account]) -> Figure:
     """Spent and remaining budgets: a bar for each resource of each account."""
-    listed = [accounts] if isinstance(accounts, Account) else list(accounts)
-    if not listed:
+    all_accounts = [accounts] if isinstance(accounts, Account) else list(accounts)
+    if not all_accounts:
         raise InvalidInput("there is no account to draw; open one first.")
     rows = [
         (account, name, float(spent), float(limit))
-        for account in listed
+        for account in all_accounts
         for (name, spent), limit in zip(account.spent.amounts().items(), account.filter.limits, strict=True)
     ]
     figure, axes = canvas("Privacy budgets", size=(7.2, 1.2 + 0.5 * len(rows)))

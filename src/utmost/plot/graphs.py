@@ -108,20 +108,20 @@ def _spread(at: Any) -> Any:
     at = at / np.ptp(at, axis=0).max()
     least = 0.75 / math.sqrt(n)
     for _ in range(300):
-        apart = at[:, None] - at[None]
-        distance = np.linalg.norm(apart, axis=2)
+        offsets = at[:, None] - at[None]
+        distance = np.linalg.norm(offsets, axis=2)
         np.fill_diagonal(distance, np.inf)
         close = distance < least
         if not close.any():
             break
-        turned = np.where(
+        direction = np.where(
             distance[..., None] > 1e-9,
-            apart,
+            offsets,
             np.array([1.0, 0.5]) * np.sign(np.subtract.outer(np.arange(n), np.arange(n)))[..., None],
         )
-        length = np.maximum(np.linalg.norm(turned, axis=2), 1e-9)
+        length = np.maximum(np.linalg.norm(direction, axis=2), 1e-9)
         push = np.where(close, least * 1.02 - distance, 0.0) / length / 2
-        at = at + 0.5 * (turned * np.where(np.isfinite(push), push, 0.0)[..., None]).sum(axis=1)
+        at = at + 0.5 * (direction * np.where(np.isfinite(push), push, 0.0)[..., None]).sum(axis=1)
     return at
 
 
@@ -148,9 +148,9 @@ def _room(figure: Figure, axes: Any, at: Any) -> float:
         xlim=(middle[0] - reach[0], middle[0] + reach[0]),
         ylim=(middle[1] - reach[1], middle[1] + reach[1]),
     )
-    apart = scale * np.linalg.norm(at[:, None] - at[None], axis=2)
-    apart[np.diag_indices(len(at))] = np.inf
-    return float(min(NODE, 0.92 * apart.min(initial=np.inf)))
+    gaps = scale * np.linalg.norm(at[:, None] - at[None], axis=2)
+    gaps[np.diag_indices(len(at))] = np.inf
+    return float(min(NODE, 0.92 * gaps.min(initial=np.inf)))
 
 
 def curve(solution: Solution, title: str | None = None) -> Figure:
@@ -161,9 +161,9 @@ def curve(solution: Solution, title: str | None = None) -> Figure:
     figure, axes = canvas(title or f"{problem.question} at {problem.privacy}", size=(7.2, 4.2))
     axes.plot(xs, solution.mechanism.matrix[:, 1], color="#333333", linewidth=1, zorder=1)
     for j in (0, 1):
-        here = truth == j
+        mask = truth == j
         axes.scatter(
-            xs[here], solution.mechanism.matrix[here, 1], s=18, color=COLOURS[j], label=f"truth: {outputs[j]}", zorder=2
+            xs[mask], solution.mechanism.matrix[mask, 1], s=18, color=COLOURS[j], label=f"truth: {outputs[j]}", zorder=2
         )
     axes.set_xlabel("point")
     axes.set_ylabel(f"Pr[{outputs[1]}]")
@@ -188,15 +188,19 @@ def layout(space: Space) -> np.ndarray[Any, Any]:
         slants = [(1.0, 0.0), (0.0, 1.0), (0.42, 0.3), (-0.3, 0.42), (0.15, -0.2)]
         directions = [slants[k] if k < len(slants) else (math.cos(k), math.sin(k)) for k in range(len(digits))]
         return np.asarray(digits.T @ np.array(directions))
-    apart = space.distances()
-    apart[np.isinf(apart)] = apart[np.isfinite(apart)].max(initial=1.0) + 1
+    distances = space.distances()
+    distances[np.isinf(distances)] = distances[np.isfinite(distances)].max(initial=1.0) + 1
     centred = np.eye(n) - 1 / max(n, 1)
-    values, vectors = np.linalg.eigh(-0.5 * centred @ apart**2 @ centred)  # classical scaling
+    values, vectors = np.linalg.eigh(-0.5 * centred @ distances**2 @ centred)  # classical scaling
     order = np.argsort(values)[::-1][:2]
-    real = np.where(values[order] > 1e-9 * max(values.max(initial=0.0), 1e-300), values[order], 0.0)  # a line is flat
-    placed = vectors[:, order] * np.sqrt(real)
-    placed = placed * np.where(placed[:1] > placed[-1:], -1.0, 1.0) if n else placed  # the first point on the left
-    return np.column_stack([placed, np.zeros((n, 2 - placed.shape[1]))])
+    eigenvalues = np.where(
+        values[order] > 1e-9 * max(values.max(initial=0.0), 1e-300), values[order], 0.0
+    )  # a line is flat
+    coordinates = vectors[:, order] * np.sqrt(eigenvalues)
+    coordinates = (
+        coordinates * np.where(coordinates[:1] > coordinates[-1:], -1.0, 1.0) if n else coordinates
+    )  # the first point on the left
+    return np.column_stack([coordinates, np.zeros((n, 2 - coordinates.shape[1]))])
 
 
 def _truth(solution: Solution) -> Any:

@@ -23,10 +23,10 @@ def simple_against_optimal(pairs: Pairs, epsilons: Sequence[float], title: str |
     """The average share of D(P0 || P1) that each mechanism preserves, against epsilon (LIM Figure 3.3, left)."""
     shares = {name: np.zeros(len(epsilons)) for name in COLOURS}
     for p0, p1 in pairs:
-        whole = local.divergence_of(local.randomized_response(len(p0), 700), p0, p1)
+        total = local.divergence_of(local.randomized_response(len(p0), 700), p0, p1)
         for i, epsilon in enumerate(epsilons):
             for name, value in _divergences(p0, p1, epsilon).items():
-                shares[name][i] += value / whole / len(pairs)
+                shares[name][i] += value / total / len(pairs)
     return _curves(epsilons, shares, title or "Average share of the divergence that is kept", "D(M₀‖M₁) / D(P₀‖P₁)")
 
 
@@ -100,9 +100,9 @@ def scaling(
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in COLOURS}
     for first, second in pairs:
         values = _informations(first, epsilon) if second is None else _divergences(first, second, epsilon)
-        there = _whole(first, second) if against == "whole" else _leading(first, second)
+        scale = _whole(first, second) if against == "whole" else _leading(first, second)
         for name, value in values.items():
-            rows[name].append((there, value))
+            rows[name].append((scale, value))
     for name, dots in rows.items():
         x, y = np.array(dots).T
         axes.scatter(x, y, s=14, color=COLOURS[name], label=name, alpha=0.7)
@@ -116,14 +116,14 @@ def scaling(
 
 def _instance(instance: Any) -> tuple[Any, Any]:
     """A pair of distributions, or a prior and None."""
-    listed = list(instance)
-    if listed and all(np.ndim(x) == 0 and x is not None for x in listed):
-        return listed, None
-    if len(listed) != 2 or np.ndim(listed[0]) != 1:
+    parts = list(instance)
+    if parts and all(np.ndim(x) == 0 and x is not None for x in parts):
+        return parts, None
+    if len(parts) != 2 or np.ndim(parts[0]) != 1:
         raise InvalidInput(
-            f"an instance is a pair (p0, p1) of distributions, or a prior; one of {len(listed)} parts is neither."
+            f"an instance is a pair (p0, p1) of distributions, or a prior; one of {len(parts)} parts is neither."
         )
-    return listed[0], listed[1]
+    return parts[0], parts[1]
 
 
 def _whole(first: Any, second: Any) -> float:

@@ -42,10 +42,10 @@ def interaction(example: Literal["xor or and", "hamming distance"], epsilons: Se
         title = "Hamming distance of two bits each (LIM Figure 4.2, right)"
     else:
         raise InvalidInput(f"the example is {example!r}; say 'xor or and' or 'hamming distance'.")
-    talking, most = ([talk.value() for talk in talks] for talks in (plain, best))
+    interactive, optimum = ([talk.value() for talk in talks] for talks in (plain, best))
     curves = {"randomised response of every bit": [talk.apart.value() for talk in plain]}
-    if np.allclose(talking, most, rtol=0, atol=1e-7):
-        curves[f"interactive: {name} (best message)"] = talking
+    if np.allclose(interactive, optimum, rtol=0, atol=1e-7):
+        curves[f"interactive: {name} (best message)"] = interactive
     else:
-        curves |= {f"interactive: {name}": talking, "interactive: the best second message": most}
+        curves |= {f"interactive: {name}": interactive, "interactive: the best second message": optimum}
     return losses(values, curves, title, "average accuracy")

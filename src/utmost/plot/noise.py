@@ -53,10 +53,10 @@ def noise_probabilities(noise: IntegerNoise, reach: int | None = None, title: st
 def _curve(noise: NoiseMechanism, edge: float, title: str | None) -> Figure:
     figure, axes = canvas(title or f"Density at {noise.level}", size=(7.2, 4.2))
     x = np.linspace(-edge, edge, 4001)
-    usual = laplace(noise.level, noise.sensitivity)
+    reference = laplace(noise.level, noise.sensitivity)
     axes.plot(x, noise.density(x), linewidth=1.4, label="staircase" if noise.gamma is not None else "Laplace")
     if noise.gamma is not None:
-        axes.plot(x, usual.density(x), linewidth=1, linestyle=DASHED, color="#888888", label="Laplace")
+        axes.plot(x, reference.density(x), linewidth=1, linestyle=DASHED, color="#888888", label="Laplace")
     axes.set_xlabel("noise")
     axes.set_ylabel("density")
     axes.grid(alpha=0.25)

@@ -82,8 +82,8 @@ def _turns(rows: Any, privacy: Privacy) -> dict[int, list[int]]:
         return {}
     turns: dict[int, list[int]] = {}
     for k, sums in enumerate(np.cumsum(rows, axis=1).T[:-1]):
-        grown = sums[0] * np.exp(level.log_growth * np.arange(len(sums)))
-        growing = np.isclose(sums, grown, rtol=1e-9, atol=0) & (sums > 0)
+        expected = sums[0] * np.exp(level.log_growth * np.arange(len(sums)))
+        growing = np.isclose(sums, expected, rtol=1e-9, atol=0) & (sums > 0)
         last = int(growing.argmin()) - 1 if not growing.all() else len(sums) - 1
         if 0 < last < len(sums) - 1:
             turns.setdefault(last, []).append(k)

@@ -178,7 +178,7 @@ def _edges(axes: Any, space: Space, at: Any, crossing: list[bool], privacy: Edge
     in_a_row = _in_a_row(space, at)
     for (i, j), width, crosses in zip(space.edge_indices.tolist(), widths, crossing, strict=True):
         way = np.linspace(at[i], at[j], 24)
-        if in_a_row and abs(i - j) > 1:  # edges would lie on each other
+        if in_a_row and abs(i - j) > 1:  # straight edges would overlap
             way[:, 1] += 0.3 * (abs(i - j) - 1) * (-1) ** abs(i - j) * np.sin(np.linspace(0, np.pi, 24))
         axes.plot(*way.T, color="#888888", linewidth=width, linestyle="--" if crosses else "-", zorder=1)
 

@@ -103,18 +103,18 @@ def _article(entry: Entry) -> str:
     corrected = bool(c.corrected)
     head = f"<tr><th></th><th>stated</th>{'<th>corrected</th>' if corrected else ''}<th>computed</th></tr>"
     rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{_shown(c.stated.get(name))}</td>"
-        + (f"<td>{_shown(c.corrected.get(name, ''))}</td>" if corrected else "")
-        + f"<td>{_shown(entry.computed.get(name))}</td></tr>"
+        f"<tr><td>{html.escape(name)}</td><td>{_html_value(c.stated.get(name))}</td>"
+        + (f"<td>{_html_value(c.corrected.get(name, ''))}</td>" if corrected else "")
+        + f"<td>{_html_value(entry.computed.get(name))}</td></tr>"
         for name in names
     )
     parts = [
         f'<article id="{c.key}"><h3>{c.key} <span class="verdict {MARKS[entry.verdict]}">{entry.verdict}</span></h3>',
         f'<div class="where">{html.escape(c.where)}</div><p>{html.escape(c.claim)}</p>',
-        f"<p><b>Given:</b> {_shown(c.given)}</p>" if c.given else "",
+        f"<p><b>Given:</b> {_html_value(c.given)}</p>" if c.given else "",
         f"<table>{head}{rows}</table>",
-        f"<p>Largest distance from what is stated: {_far(entry.distance)}</p>",
-        f"<p>from our correction: {_far(entry.distance_corrected)}</p>" if corrected else "",
+        f"<p>Largest distance from what is stated: {_distance_words(entry.distance)}</p>",
+        f"<p>from our correction: {_distance_words(entry.distance_corrected)}</p>" if corrected else "",
         f"<p><b>Our correction:</b> {html.escape(c.correction)}</p>" if c.correction else "",
         f"<p><b>Why not:</b> {html.escape(entry.why)}</p>" if entry.why else "",
         f"<p>{html.escape(c.note)}</p>" if c.note else "",
@@ -125,7 +125,7 @@ def _article(entry: Entry) -> str:
     return "".join(parts)
 
 
-def _far(distance: float | None) -> str:
+def _distance_words(distance: float | None) -> str:
     return "something other than a number differs" if distance is None else f"{distance:.3g}"
 
 
@@ -134,16 +134,16 @@ def _source(key: str) -> str:
     return inspect.getsource(computation) if computation else ""
 
 
-def _shown(value: Any) -> str:
+def _html_value(value: Any) -> str:
     """A value as HTML: numbers with ten digits, bounds in words."""
     value = plain(value)
     if isinstance(value, dict):
         words = {"at_least": "at least ", "at_most": "at most "}
         if set(value) <= set(words):
-            return " and ".join(words[k] + _shown(v) for k, v in value.items())
-        return "; ".join(f"{html.escape(str(k))} = {_shown(v)}" for k, v in value.items())
+            return " and ".join(words[k] + _html_value(v) for k, v in value.items())
+        return "; ".join(f"{html.escape(str(k))} = {_html_value(v)}" for k, v in value.items())
     if isinstance(value, list):
-        return html.escape("[") + ", ".join(map(_shown, value)) + "]"
+        return html.escape("[") + ", ".join(map(_html_value, value)) + "]"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

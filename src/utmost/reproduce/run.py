@@ -84,7 +84,7 @@ def _compute(claim: Claim, quick: bool, pictures: Path | None) -> Entry:
             picture = f"{claim.key}.png"
             figure = finding.draw()
             figure.savefig(pictures / picture, dpi=110, bbox_inches="tight")
-    except Exception as problem:  # whatever goes wrong in one entry is its verdict, and the rest goes on
+    except Exception as problem:  # an error of one entry becomes its verdict, and the others still run
         judgement = Judgement("not reproduced", None, None, f"{type(problem).__name__}: {problem}")
         computed, picture = {}, None
     return Entry(claim, computed, *judgement, picture=picture, seconds=time.perf_counter() - start)

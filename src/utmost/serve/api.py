@@ -44,7 +44,7 @@ class Api:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate before routing: without a key, existing and missing addresses look the same."""
-        scope["app"] = self  # the router then raises what it does not find
+        scope["app"] = self  # with an app in its scope, the router raises 404 and 405 as exceptions
         request = Request(scope, receive)
         if request.url.path != "/api/openapi.json":
             scope["visitor"] = await self.gate.visitor(request)
@@ -164,9 +164,9 @@ class Api:
 
     async def budget(self, request: Request, visitor: Visitor) -> Response:
         """The remaining and the spent budget of the data set, and of its analysts."""
-        whole, analyst_budgets = await self.work.run(self.desk.budget, visitor, request.path_params["dataset"])
+        total, analyst_budgets = await self.work.run(self.desk.budget, visitor, request.path_params["dataset"])
         analysts = {name: write_budget(own) for name, own in analyst_budgets.items()}
-        return JSONResponse({"dataset": write_budget(whole), "analysts": analysts})
+        return JSONResponse({"dataset": write_budget(total), "analysts": analysts})
 
     def _recorded(self, request: Request, visitor: Visitor) -> list[Answer]:
         number = request.path_params["number"]

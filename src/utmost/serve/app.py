@@ -96,7 +96,7 @@ def uvicorn_config(settings: Settings) -> uvicorn.Config:
         access_log=False,
         log_config=None,  # its own would switch on loggers that others have switched off, such as PySpark's
         server_header=False,
-        proxy_headers=bool(proxies),  # anybody can send these headers; those of a proxy are believed
+        proxy_headers=bool(proxies),  # these headers can be forged; only those of a trusted proxy are used
         forwarded_allow_ips=list(proxies),
         h11_max_incomplete_event_size=64 * 1024,
         backlog=BACKLOG,

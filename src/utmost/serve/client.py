@@ -125,8 +125,8 @@ class Client(Asking[Answer]):
     def _only_one(self) -> str:
         names = self.datasets
         if len(names) != 1:
-            listed = ", ".join(names) or "no data set"
-            raise InvalidInput(f"you may see {listed}; name one: Client(url, key, dataset=...).")
+            words = ", ".join(names) or "no data set"
+            raise InvalidInput(f"you may see {words}; name one: Client(url, key, dataset=...).")
         return names[0]
 
     @property
@@ -141,7 +141,7 @@ class Client(Asking[Answer]):
         return content
 
     @cached_property
-    def terms(self) -> Terms:  # type: ignore[override]  # found out when it is needed
+    def terms(self) -> Terms:  # type: ignore[override]  # fetched on first use
         """The privacy unit and the adjacency."""
         facts = self.facts
         return Terms(as_unit(facts["unit"]), require_neighbours(facts["neighbours"]))
@@ -267,7 +267,7 @@ class Client(Asking[Answer]):
         column : str
             The column whose values would be clamped.
         privacy : level or number
-            What the answers together may spend.
+            The level of all answers together.
         share : number
             The part of rows that may lie beyond each end: 0.01 asks for the 1 % and the 99 % quantile.
         smallest, largest : numbers
@@ -293,7 +293,7 @@ class Client(Asking[Answer]):
         Parameters
         ----------
         privacy : level or number
-            What the answer may spend.
+            The level of the answer.
         where : SQL text, optional
             Only rows with this condition are counted.
         largest : int

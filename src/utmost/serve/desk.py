@@ -80,11 +80,11 @@ class _OpenDataset:
             return work()
         except Disconnected as problem:
             with self.plan_lock, self.read_lock:
-                if self.planning is planning:  # nobody else has with_reconnection again meanwhile
-                    self.planning, self.reading = self._again(problem)
+                if self.planning is planning:  # no other thread has reconnected meanwhile
+                    self.planning, self.reading = self._reconnect(problem)
         return work()
 
-    def _again(self, problem: Disconnected) -> tuple[Session, Session]:
+    def _reconnect(self, problem: Disconnected) -> tuple[Session, Session]:
         try:
             return self._make(), self._make()
         except UtmostError:  # which may say where the table is
@@ -139,10 +139,10 @@ class Desk:
 
     def left(self, visitor: Visitor, name: str) -> str:
         """The remaining budgets of the data set and of the visitor, in words."""
-        whole = str(self._require_visible(visitor, name).planning.left)
+        total = str(self._require_visible(visitor, name).planning.left)
         if name not in visitor.budgets or visitor.key is None:
-            return whole
-        return f"{self._own_account(visitor, name).left} for you, {whole} for all"
+            return total
+        return f"{self._own_account(visitor, name).left} for you, {total} for all"
 
     def ask(self, visitor: Visitor, name: str, query: Query) -> Answer:
         """Answer a query, charged to both budgets; a recorded answer is not drawn again."""
@@ -175,8 +175,8 @@ class Desk:
         opened = self._require_visible(visitor, name)
         records: dict[int, RecordedAnswer] = {}
         if visitor.custodian:
-            listed = opened.planning.account.entries()
-            records = {e.number: RecordedAnswer(e, (), ()) for e in listed if number in (None, e.number)}
+            entries = opened.planning.account.entries()
+            records = {e.number: RecordedAnswer(e, (), ()) for e in entries if number in (None, e.number)}
         visitors = self.settings.visitors.values() if visitor.custodian else [visitor]
         for holder in visitors:
             for entry, note in self._holder_account(holder, name).given(number) if name in holder.budgets else ():
@@ -199,8 +199,8 @@ class Desk:
         state = opened.planning.account.state_after(record.entry)
         released = [record.entry.answer] if len(plans) == 1 and not _is_batch(record.entry) else record.entry.answer
         return [
-            Answer(plan.question, name, one, state, True, plan.source)
-            for plan, one in zip(plans, released, strict=True)
+            Answer(plan.question, name, value, state, True, plan.source)
+            for plan, value in zip(plans, released, strict=True)
         ]
 
     def budget(self, visitor: Visitor, name: str) -> tuple[Budget, dict[str, Budget]]:
@@ -277,7 +277,7 @@ def _cache(memory: OrderedDict[str, Result], text: str, value: Result) -> Result
 
 
 def _errors_near(question: Question) -> list[tuple[Level, float]]:
-    if question.accuracy.average is None:  # it depends on rows that nobody expects
+    if question.accuracy.average is None:  # it depends on the number of rows, and no expected number was given
         return []
     curve, until = [(question.privacy, question.average)], time.monotonic() + 0.5
     for factor in ("2", "1/2", "4", "1/4", "8", "1/8"):

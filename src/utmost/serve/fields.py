@@ -174,21 +174,21 @@ def query_of_form(question: str, dataset: Dataset, columns: Mapping[str, Any], v
 def _require_filled(question: str, arguments: Mapping[str, Any]) -> None:
     """Refuse a form with empty mandatory fields, named as in the form."""
     mandatory = [option.name for option in QUESTIONS[question].options if option.required and not option.may_be_empty]
-    empty = [name.replace("_", " ") for name in (*mandatory, "privacy") if arguments.get(name) is None]
-    if empty:
-        raise InvalidInput(f"fill in {named(empty)}.")
+    missing = [name.replace("_", " ") for name in (*mandatory, "privacy") if arguments.get(name) is None]
+    if missing:
+        raise InvalidInput(f"fill in {named(missing)}.")
 
 
 def _groups(text: str, dataset: Dataset) -> Keys:
     """Parse the keys in a form; the name of a column with listed categories stands for all of them."""
     for name in (part.strip() for part in text.split(";")):
-        if cut := _round_bins(_facts(dataset, name)):
+        if binning := _round_bins(_facts(dataset, name)):
             raise InvalidInput(
                 f"by names {shown(name)}, which holds numbers and has no listed values; cut them into bins, such as "
-                f"{name}={cut}, or list values with commas between them."
+                f"{name}={binning}, or list values with commas between them."
             )
-    listed = {name: column.categories for name, column in dataset.columns.items() if column.categories}
-    return read_lists(text, "; or name a column with public values alone", listed)
+    categories = {name: column.categories for name, column in dataset.columns.items() if column.categories}
+    return read_lists(text, "; or name a column with public values alone", categories)
 
 
 def _read(option: Option, text: str, kind: Any) -> Any:

@@ -64,14 +64,14 @@ class Rates:
     def __init__(self, rate: float, seconds: float = BURST) -> None:
         self._rate, self._seconds, self._seen = rate, seconds, dict[str, tuple[float, float]]()
 
-    def take(self, who: str) -> None:
+    def take(self, visitor: str) -> None:
         """Count one request, or refuse it with status 429."""
         now, capacity = time.monotonic(), self._rate * self._seconds
         if len(self._seen) > MOST_COUNTED:
             self._seen = {name: (tokens, at) for name, (tokens, at) in self._seen.items() if now - at < self._seconds}
-        tokens, at = self._seen.get(who, (capacity, now))
+        tokens, at = self._seen.get(visitor, (capacity, now))
         tokens = min(capacity, tokens + (now - at) * self._rate)
-        self._seen[who] = (max(tokens - 1, 0.0), now)
+        self._seen[visitor] = (max(tokens - 1, 0.0), now)
         if tokens < 1:
             wait = math.ceil((1 - tokens) / self._rate)
             words = f"more than {self._rate:g} requests a second came from you; wait {wait} s, and ask again."
@@ -134,7 +134,7 @@ class Gate:
             return self.settings.visitors[self._known[mark]]
         candidate = self.settings.visitors.get(name_in(key))
         key_hash = candidate.key if candidate is not None and candidate.key else self._nobody
-        if mark not in self._checking:  # who comes with the same key meanwhile waits for the same hash
+        if mark not in self._checking:  # concurrent requests with the same key wait for the same hash
             network = network_of(address_of(request))
             self._of_name.take(f"{network} {name_in(key) if NAME.fullmatch(name_in(key)) else ''}")
             self._of_address.take(network)
@@ -218,7 +218,7 @@ class Guard:
             while place is not None and place.tb_next is not None:
                 place = place.tb_next
             where = "" if place is None else f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
-            log.error("unexpected %s at %s", type(problem).__name__, where)  # its words may hold what was asked
+            log.error("unexpected %s at %s", type(problem).__name__, where)  # its message may quote the question
             if not begun:
                 await problem_response(Refused(500, UNEXPECTED))(scope, receive, sending)
         finally:

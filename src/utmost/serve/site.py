@@ -80,8 +80,8 @@ class Site:
         async def endpoint(request: Request) -> Response:
             visit = self._visit(request)
             try:
-                who = visit.visitor.name if visit.visitor else f"at {network_of(address_of(request))}"
-                self._rates.take(who)
+                client = visit.visitor.name if visit.visitor else f"at {network_of(address_of(request))}"
+                self._rates.take(client)
                 if request.method == "POST":
                     await self._require_own_form(request, visit)
                 reply = await shows(self, request, visit)
@@ -281,7 +281,7 @@ class Site:
     async def budget(self, request: Request, visit: Visit) -> Response:
         """The budgets, and the entries with their questions and analysts."""
         visitor, name = _require_visitor(visit), request.path_params["dataset"]
-        whole, analyst_budgets = await self.work.run(self.desk.budget, visitor, name)
+        total, analyst_budgets = await self.work.run(self.desk.budget, visitor, name)
         records = await self.work.run(self.desk.records, visitor, name)
         rows = [
             {
@@ -294,7 +294,7 @@ class Site:
             }
             for record in records[: -MOST_ROWS - 1 : -1]
         ]
-        pictures = {"all who ask": whole, **analyst_budgets}
+        pictures = {"all who ask": total, **analyst_budgets}
         summaries = {who: (str(b.left), b.left_of_tiers, Markup(b.picture())) for who, b in pictures.items()}
         return self._page("budget.html", visit, dataset=name, shown=summaries, rows=rows, title=f"Budget of {name}")
 
@@ -403,9 +403,9 @@ def _measured(plan: Plan) -> str:
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
-    before, certificate = plan.before, plan.solution.certificate
+    accuracy, certificate = plan.before, plan.solution.certificate
     return {
-        "error": expected_error(before),
+        "error": expected_error(accuracy),
         "measured": _measured(plan),
         "optimal": f"{certificate.claim}: {certificate.reason}",
         "notes": [spelled(note, PAGE) for note in (*plan.question.all_notes, *plan.readings)],

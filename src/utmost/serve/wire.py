@@ -175,7 +175,7 @@ def _keys_of(value: dict[str, Any], most: int) -> Keys:
         return keys_again(value) if canonical else keys(value)
     except UtmostError:
         raise
-    except Exception:  # Arrow has errors of its own for what it cannot hold
+    except Exception:  # Arrow raises its own errors for unsupported values
         raise InvalidInput('by is no list of keys; give the values of each column, as in {"town": ["Ash"]}.') from None
 
 

@@ -66,9 +66,9 @@ class Collector:
             self.file.touch(mode=0o600)
         except OSError as problem:
             raise InvalidInput(f"{self.file} cannot be written: {problem.strerror}; name another file.") from None
-        with locked(self.file) as opened:
+        with locked(self.file) as stream:
             _read_file(self.file, form)  # a file of another form is refused before anything of it is changed
-            self._catch_up(opened)
+            self._catch_up(stream)
 
     @cached_property
     def most_bytes(self) -> int:
@@ -91,16 +91,16 @@ class Collector:
                 "responses": parse_json(body)["responses"],
             }
         )
-        with self._lock, locked(self.file) as opened:
-            self._catch_up(opened)
+        with self._lock, locked(self.file) as stream:
+            self._catch_up(stream)
             if receipt in self._seen:
                 return False
-            append(opened, line)
+            append(stream, line)
         return True
 
-    def _catch_up(self, opened: FileIO) -> None:
+    def _catch_up(self, stream: FileIO) -> None:
         """Read the receipts of new lines, including those of other processes."""
-        for line in read_lines(opened, self.file, self._read_to, self.form.identity[:SHOWN]):
+        for line in read_lines(stream, self.file, self._read_to, self.form.identity[:SHOWN]):
             self._read_to += len(line)
             with suppress(*NONSENSE):  # a line that somebody wrote by hand; estimating names it
                 self._seen.add(str(parse_json(line)["receipt"]))
@@ -114,10 +114,10 @@ def read_sent(body: bytes | str, form: Form) -> tuple[str, tuple[Any, ...]]:
     """Parse a response sent by a browser, checked against the form: its receipt and its parts."""
     try:
         content = parse_json(body)
-        whose, receipt, responses = (content[name] for name in ("form", "receipt", "responses"))
+        identity, receipt, responses = (content[name] for name in ("form", "receipt", "responses"))
     except NONSENSE:
         raise InvalidInput("this is not a response as the page of a form makes it.") from None
-    if whose != form.identity[:SHOWN]:
+    if identity != form.identity[:SHOWN]:
         raise InvalidInput(f"this is a response to another form, not to {form.identity[:SHOWN]}.")
     if not isinstance(receipt, str) or not RECEIPT.fullmatch(receipt):
         raise InvalidInput("the receipt of this response is not 32 hexadecimal digits.")
@@ -208,7 +208,7 @@ class FormSite:
                 new = self.collector.receive(body)
             except InvalidInput as problem:
                 return _json_reply(400, str(problem))
-            except NotKept:  # whose words name a file of this machine
+            except NotKept:  # its message names a file of this machine
                 return _json_reply(503, "The response could not be kept here; send it again later.")
             return _json_reply(200, "kept" if new else "was kept already")
         return _json_reply(405, "This cannot be done here.")
@@ -250,7 +250,7 @@ def local_server(site: FormSite, host: str = "127.0.0.1", port: int = 0) -> Thre
                 self.close_connection = True
                 self._reply(_json_reply(413, "That is too long for a response."))
                 return
-            body = self.rfile.read(int(length))  # also of what is refused, so that the sender hears why
+            body = self.rfile.read(int(length))  # even if it is refused, so that the sender receives the reply
             if len(body) > site.collector.most_bytes:
                 self._reply(_json_reply(413, "That is too long for a response."))
             elif self.headers.get_content_type() != "application/json":  # another site's page cannot send this unasked

@@ -88,11 +88,11 @@ class CrossTable:
         return card(f"{title}\n{self.caution}".strip(), table(("", *map(str, self.columns)), rows))
 
 
-def speaks_for(positions: NDArray[np.int64], k: int, inside: float, beside: float) -> Floats:
+def indicator_estimates(positions: NDArray[np.int64], k: int, inside: float, beside: float) -> Floats:
     """For every response and answer an unbiased estimate of whether it is the true answer (mean 1 if it is, else 0)."""
-    named = np.zeros((len(positions), k))
-    np.put_along_axis(named, positions, 1.0, axis=1)
-    return np.asarray((named - beside) / (inside - beside))
+    indicators = np.zeros((len(positions), k))
+    np.put_along_axis(indicators, positions, 1.0, axis=1)
+    return np.asarray((indicators - beside) / (inside - beside))
 
 
 def cross(first: Floats, second: Floats) -> tuple[Floats, Floats]:

@@ -28,7 +28,7 @@ from utmost.mechanism.violations import growth_floor
 from utmost.privacy import ApproxDP, Level, PureDP, as_level, level_from_json, promise_in_words, require_accepted
 from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
-from utmost.survey.cross_table import CrossTable, cross, speaks_for
+from utmost.survey.cross_table import CrossTable, cross, indicator_estimates
 from utmost.theory.local.design.estimation import Estimate
 from utmost.theory.local.design.responses import keep, read_kept, read_responses, require_possible
 from utmost.theory.local.design.shuffle import Shuffled, shuffled
@@ -122,8 +122,8 @@ def _share_out(level: ApproxDP, shares: Sequence[Number] | None, count: int) -> 
     parts = [Fraction(1)] * count if shares is None else [as_rational(share, "a share") for share in shares]
     if len(parts) != count or min(parts) <= 0:
         raise InvalidInput(f"there are {len(parts)} shares for {count} questions; give one for each, all above 0.")
-    whole = sum(parts)
-    return [PureDP(Fraction(level.exponent) * part / whole) for part in parts]
+    total = sum(parts)
+    return [PureDP(Fraction(level.exponent) * part / total) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ class Form:
                 f"  {survey.question or self.title}: {survey.level}, {len(survey.categories)} answers, "
                 f"{survey.size} named in a response; standard error of a share with {people} people: {error:.3g}"
             )
-        proved = "proved" if self.verify() else "NOT proved"
-        lines.append(f"  private: {proved} in exact arithmetic from the integers in the file")
+        verdict = "proved" if self.verify() else "NOT proved"
+        lines.append(f"  private: {verdict} in exact arithmetic from the integers in the file")
         lines.append(f"  if somebody shuffles: {self.shuffled(people, delta)}")
         return "\n".join(lines)
 
@@ -408,7 +408,9 @@ class FormEstimate:
         for place in (i, j):
             survey = self.form.surveys[place]
             sides.append(
-                speaks_for(self.positions[place], len(survey.categories), float(survey.inside), float(survey.beside))
+                indicator_estimates(
+                    self.positions[place], len(survey.categories), float(survey.inside), float(survey.beside)
+                )
             )
         frequencies, errors = cross(*sides)
         names = self.form.questions

@@ -104,8 +104,8 @@ def page_of_form(design: Form | Survey, send: str = "") -> str:
     if not form.verify():
         raise CannotCertify(f"the integers of this form do not prove {form.level}; make the form again.")
     require_stateable(form)
-    for one in form.surveys:
-        for name in one.categories:
+    for survey in form.surveys:
+        for name in survey.categories:
             if _beyond_browsers(name):
                 raise InvalidInput(f"the answer {name!r} is a number that browsers round; write it as text.")
     policy = (
