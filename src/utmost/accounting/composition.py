@@ -56,7 +56,7 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
 
     Parameters
     ----------
-    levels : iterable, or one level
+    levels : iterable or level
         Levels (a number is an epsilon), certified mechanisms, solutions, or pairs (mechanism, space). A mechanism
         counts with the actual privacy loss of its probabilities, which is less than its level allows. `loss_between` of
         a mechanism and two of its points stands for a release at two known datasets.

@@ -21,7 +21,7 @@ def in_a_terminal() -> bool:
 def complete(arguments: dict[str, Any], spends: bool) -> dict[str, Any]:
     """Prompt for the missing options of `utmost release` and return all of them.
 
-    If anything is missing, an answer that spends is also asked for its ledger.
+    If there was any prompt and the answer spends, prompt for the ledger, too.
     """
     values = dict(arguments)
 

@@ -87,7 +87,7 @@ def tiers(inputs: Inputs, quick: bool) -> Finding:
     levels = um.per_edge(grid, lambda u, v: inputs["higher privacy"] if u[0] != v[0] else inputs["lower privacy"])
     is_yes = {point: 2 * sum(point) > small + large for point in grid.points}
     balanced = um.binary.balanced(grid, is_yes, levels).mechanism
-    wrong = float(np.mean([balanced.probability(point, not is_yes[point]) for point in grid.points]))
+    error = float(np.mean([balanced.probability(point, not is_yes[point]) for point in grid.points]))
     majority = best_tiered_choice(
         Tiers((Line(0, small, 1), Line(0, large, 1)), (share, "1")), (small + large) // 2 + 1, epsilon
     )
@@ -95,7 +95,7 @@ def tiers(inputs: Inputs, quick: bool) -> Finding:
         "error of a count at the higher privacy for all": strictest,
         "error with tiers": count.value,
         "bound, the other tier known": count.certificate.bound,
-        "a majority is wrong, balanced": wrong,
+        "a majority is wrong, balanced": error,
         "a majority is wrong, best boundary": majority.value,
         "verified": bool(count.verify()) and bool(majority.verify()),
         "largest difference of a majority from best_boundary on random grids": _majorities(),
@@ -129,17 +129,21 @@ def definition_3(inputs: Inputs, quick: bool) -> Finding:
     for _ in range(INSTANCES):
         n = int(rng.integers(1, 4))
         tables = rng.integers(1, 4, (2, n, 3)) / 1.0  # small numbers, so that ties happen
-        one, other = (
+        first_mechanism, second_mechanism = (
             um.FiniteMechanism(table / table.sum(axis=1, keepdims=True), range(n), outputs) for table in tables
         )
         ranks = [tuple(rng.permutation(list(outputs)).tolist()) for _ in range(n)]
-        rows = [[[m.probability(v, o) for o in ranks[v]] for v in range(n)] for m in (one, other)]
+        rows = [
+            [[m.probability(v, o) for o in ranks[v]] for v in range(n)] for m in (first_mechanism, second_mechanism)
+        ]
         first = all(a >= b for a, b in zip(*rows, strict=True))  # lists compare as the definition does
         every = all(
             x >= y - 1e-15 for a, b in zip(*rows, strict=True) for x, y in zip(np.cumsum(a), np.cumsum(b), strict=True)
         )
-        agree += um.rainbow.dominates(one, other, dict(enumerate(ranks))) == first
-        agree += um.rainbow.dominates(one, other, dict(enumerate(ranks)), order="dominance") == every
+        agree += um.rainbow.dominates(first_mechanism, second_mechanism, dict(enumerate(ranks))) == first
+        agree += (
+            um.rainbow.dominates(first_mechanism, second_mechanism, dict(enumerate(ranks)), order="dominance") == every
+        )
     return Finding({"share on which it agrees": agree / (2 * INSTANCES)})
 
 
@@ -150,19 +154,19 @@ def one_dataset(inputs: Inputs, quick: bool) -> Finding:
     outputs = ("blue", "red", "green")
     for _ in range(INSTANCES):
         space = random_graph(rng, int(rng.integers(4, 10)), 0.2)
-        near = space.distances_from(0) <= 1
+        is_close = space.distances_from(0) <= 1
         ranked = [tuple(rng.permutation(list(outputs)).tolist()) for _ in range(2)]
-        rankings = [ranked[int(is_near)] for is_near in near]
+        rankings = [ranked[int(is_near)] for is_near in is_close]
         shares = dict(zip(outputs, rng.dirichlet(5 * np.ones(3)).tolist(), strict=True))
         level = um.PureDP(round(float(rng.uniform(0.3, 1.5)), 2))
         boundary = dict.fromkeys(set(rankings), shares)
         best = um.rainbow.extend(space, rankings, boundary, level).mechanism
-        around: dict[Any, list[Any]] = {v: [] for v in space.points}
+        neighbours: dict[Any, list[Any]] = {v: [] for v in space.points}
         for a, b in space.edges:
-            around[a].append(b)
-            around[b].append(a)
+            neighbours[a].append(b)
+            neighbours[b].append(a)
         for v in space.points:
-            row = um.rainbow.at(v, around.__getitem__, rankings.__getitem__, boundary, level)
+            row = um.rainbow.at(v, neighbours.__getitem__, rankings.__getitem__, boundary, level)
             worst = max(worst, *(abs(row.probability(o) - best.probability(v, o)) for o in best.outputs))
     return Finding({"largest difference from the whole graph": worst})
 
@@ -174,27 +178,27 @@ def one_dataset(inputs: Inputs, quick: bool) -> Finding:
 def remaps(inputs: Inputs, quick: bool) -> Finding:
     """Remaps to the tight mechanism, conditional min-entropy by all guesses, and products on grids."""
     rng = generator("REG-remaps")
-    apart, refused, entropy, products = 0.0, 0, 0.0, 0.0
+    difference, refused, entropy, products = 0.0, 0, 0.0, 0.0
     for _ in range(INSTANCES):
         n, epsilon = int(rng.integers(2, 5)), round(float(rng.uniform(0.3, 2)), 2)
         tight = um.finite.geometric(n, epsilon).matrix
         parts = rng.uniform(0.1, 0.9, n)
-        split = um.FiniteMechanism(np.hstack([tight * parts, tight * (1 - parts)]), range(n), range(2 * n))
-        undone = um.finite.remap_to_tight(split, um.path(n), epsilon)
-        apart = max(apart, math.inf if undone is None else float(np.abs(split.matrix @ undone - tight).max()))
-        blurred = um.FiniteMechanism(tight @ (0.9 * np.eye(n) + 0.1 / n), range(n), range(n))
-        refused += um.finite.remap_to_tight(blurred, um.path(n), epsilon) is None
+        divided = um.FiniteMechanism(np.hstack([tight * parts, tight * (1 - parts)]), range(n), range(2 * n))
+        remap = um.finite.remap_to_tight(divided, um.path(n), epsilon)
+        difference = max(difference, math.inf if remap is None else float(np.abs(divided.matrix @ remap - tight).max()))
+        mixture = um.FiniteMechanism(tight @ (0.9 * np.eye(n) + 0.1 / n), range(n), range(n))
+        refused += um.finite.remap_to_tight(mixture, um.path(n), epsilon) is None
         prior, mechanism = random_prior(rng, n), private_mechanism(rng, um.path(n), epsilon, 3)
         right = max(
             sum(prior[guess] * mechanism.matrix[guess, o] for o, guess in enumerate(guesses))
             for guesses in itertools.product(range(n), repeat=3)
         )
         entropy = max(entropy, abs(mechanism.conditional_min_entropy(prior) + math.log2(right)))
-        whole = um.finite.product_geometric((n, 3), epsilon).matrix
+        product = um.finite.product_geometric((n, 3), epsilon).matrix
         grid = um.finite.tight_constraints(um.grid((n, 3), metric="manhattan"), epsilon).mechanism.matrix
-        products = max(products, float(np.abs(whole - grid).max()))
+        products = max(products, float(np.abs(product - grid).max()))
     computed = {
-        "largest difference of a remapped mechanism from the tight one": apart,
+        "largest difference of a remapped mechanism from the tight one": difference,
         "share of blurred mechanisms for which there is no remap": refused / INSTANCES,
         "largest difference of conditional min-entropy from all guesses": entropy,
         "largest difference of products from the tight mechanism of the grid": products,
@@ -238,8 +242,8 @@ def canonical_noise(inputs: Inputs, quick: bool) -> Finding:
         for shift in (float(rng.uniform(0, 1)), 1.0):
             p, q = np.diff(noise.cdf(edges)), np.diff(noise.cdf(edges - shift))
             order = np.argsort(-p / np.maximum(q, 1e-300))
-            here, there = np.cumsum(p[order]), np.cumsum(q[order])
-            excess = max(excess, float((here - level.upper(np.clip(there, 0, 1))).max()))
+            mass, shifted_mass = np.cumsum(p[order]), np.cumsum(q[order])
+            excess = max(excess, float((mass - level.upper(np.clip(shifted_mass, 0, 1))).max()))
         x = rng.uniform(-3, 3, 50)
         x = x[noise.cdf(x) > 0]  # a delta leaves no noise below some number
         slack = max(slack, float(np.abs(noise.cdf(x + 1) - level.upper(noise.cdf(x))).max()))
@@ -319,7 +323,7 @@ def correlated_records(inputs: Inputs, quick: bool) -> Finding:
     """A record with several people's bits: the optimal test of two joint laws, each person protected."""
     from scipy.optimize import linprog
 
-    rng, excess, apart = generator("LIM-correlated-records"), -math.inf, 0.0
+    rng, excess, difference = generator("LIM-correlated-records"), -math.inf, 0.0
     for _ in range(INSTANCES):
         space, epsilon = um.hamming(int(rng.integers(1, 3)), 2), round(float(rng.uniform(0.3, 2)), 2)
         p0, p1 = rng.dirichlet(2 * np.ones(len(space.points)), 2)
@@ -333,17 +337,17 @@ def correlated_records(inputs: Inputs, quick: bool) -> Finding:
             upper[row, i], upper[row, j] = (-1, growth) if complement else (1, -growth)
             limits[row] = growth - 1 if complement else 0
         two = -float(linprog(p1 - p0, upper, limits, bounds=(0, 1)).fun)  # total variation needs two outputs
-        apart = max(apart, abs(um.local.for_records(space, p0, p1, epsilon, "tv").value - two))
+        difference = max(difference, abs(um.local.for_records(space, p0, p1, epsilon, "tv").value - two))
     equal_law, different_law = [0.4, 0.1, 0.1, 0.4], [0.1, 0.4, 0.4, 0.1]
     bit = um.local.randomized_response(2, 1.0).matrix
-    alone = np.kron(bit, bit)
+    product = np.kron(bit, bit)
     computed = {
         "largest excess of a random mechanism": excess,
-        "largest difference from a linear program, total variation": apart,
+        "largest difference from a linear program, total variation": difference,
         "two people alike or not: gain over each one's own coin": um.local.for_records(
             um.hamming(2, 2), equal_law, different_law, 1.0
         ).value
-        - _kl(np.array(equal_law) @ alone, np.array(different_law) @ alone),
+        - _kl(np.array(equal_law) @ product, np.array(different_law) @ product),
     }
     return Finding(computed)
 

@@ -101,9 +101,9 @@ def proposition_1(inputs: Inputs, quick: bool) -> Finding:
         level = um.ApproxDP(epsilon, delta)
         blue = np.clip(0.5 + rng.normal(0, 0.13, len(space.points)), 0, 1)
         mechanism = um.FiniteMechanism(np.column_stack([1 - blue, blue]), space.points, RED_BLUE)
-        apart = space.distances().astype(int)
+        distances = space.distances().astype(int)
         pairs = all(
-            (p[None, :] <= level.upper_after(apart, np.broadcast_to(p[:, None], apart.shape)) + 1e-12).all()
+            (p[None, :] <= level.upper_after(distances, np.broadcast_to(p[:, None], distances.shape)) + 1e-12).all()
             for p in (blue, 1 - blue)
         )
         edges = mechanism.delta(space, epsilon) <= delta + 1e-12
@@ -303,8 +303,8 @@ def corollary_1(inputs: Inputs, quick: bool) -> Finding:
         count += 1
         for u in space.points:
             if u not in known_values:
-                mine = [w for w in edge.points if truth[w] == truth[u]]
-                d = int(min(space.distance(u, w) for w in mine))
+                same_side = [w for w in edge.points if truth[w] == truth[u]]
+                d = int(min(space.distance(u, w) for w in same_side))
                 worst = max(worst, abs(best.probability(u, truth[u]) - level.upper_after(d, alphas[truth[u]])))
     return Finding({"largest difference from the formula": worst})
 
@@ -372,8 +372,8 @@ def algorithm_2(inputs: Inputs, quick: bool) -> Finding:
         level,
         floor=0.1,
     )
-    whole = um.binary.balanced(um.counts(people), lambda yes: yes > half, level)
-    return Finding({"difference from Algorithm 1": abs(float(local) - whole.mechanism.probability(half + 3, True))})
+    full = um.binary.balanced(um.counts(people), lambda yes: yes > half, level)
+    return Finding({"difference from Algorithm 1": abs(float(local) - full.mechanism.probability(half + 3, True))})
 
 
 @reproduces("BIN-section-V")
@@ -390,16 +390,16 @@ def section_5(inputs: Inputs, quick: bool) -> Finding:
         growth = float(rng.uniform(1.2, 4))
         level = um.PureDP(math.log(growth))
         best = um.rainbow.nearest(space, truth, level)
-        apart = space.distances()
-        near = np.stack([apart[:, np.equal(truth, j)].min(axis=1) for j in range(answers)], axis=1)
-        rows = np.where(near > 0, growth ** (1 - near) / (1 + growth), 0.0)
+        distances = space.distances()
+        nearest = np.stack([distances[:, np.equal(truth, j)].min(axis=1) for j in range(answers)], axis=1)
+        rows = np.where(nearest > 0, growth ** (1 - nearest) / (1 + growth), 0.0)
         rows[np.arange(len(truth)), truth] = 1 - rows.sum(axis=1)
         a, b = space.edge_indices.T
         matrix = best.mechanism.matrix
         private &= bool(
             (matrix[a] <= growth * matrix[b] + 1e-12).all() and (matrix[b] <= growth * matrix[a] + 1e-12).all()
         )
-        if (np.where(near > 0, growth**-near, 0.0).sum(axis=1) > 1).any():
+        if (np.where(nearest > 0, growth**-nearest, 0.0).sum(axis=1) > 1).any():
             replaced += 1
             continue
         formula = max(formula, float(np.abs(matrix - rows).max()))

@@ -18,8 +18,8 @@ def figure_1(inputs: Inputs, quick: bool) -> Finding:
     """Three votes: the first one better protected where it decides, always, or between all pairs."""
     votes = um.hamming(3, (1, 2))
     majority = {v: 2 if v.count(2) > 1 else 1 for v in votes.points}
-    mine = [(a, b) for a, b in votes.edges if a[0] != b[0]]
-    decides = [(a, b) for a, b in mine if majority[a] != majority[b]]
+    first_person_edges = [(a, b) for a, b in votes.edges if a[0] != b[0]]
+    decides = [(a, b) for a, b in first_person_edges if majority[a] != majority[b]]
     high, low = inputs["higher privacy"], inputs["lower privacy"]
     heterogeneous = um.per_edge(votes, dict.fromkeys(decides, high), default=low)
     personalised = um.personalized(votes, [high, low, low])
@@ -35,7 +35,7 @@ def figure_1(inputs: Inputs, quick: bool) -> Finding:
         "edges on which the first vote decides": sorted(
             "".join(map(str, a)) + "-" + "".join(map(str, b)) for a, b in decides
         ),
-        "edges that personalised privacy must protect alike": len(mine),
+        "edges that personalised privacy must protect alike": len(first_person_edges),
         "pairs that d-privacy must specify": n * (n - 1) // 2,
         "heterogeneous is at least as accurate": best[0].value >= best[1].value - 1e-12,
         "verified": all(map(bool, (b.verify() for b in best))),
@@ -153,11 +153,11 @@ def theorem_3(inputs: Inputs, quick: bool) -> Finding:
                 else math.exp(2 * sums[tau] - sums[i]) * alpha + 1 - math.exp(sums[tau] - sums[i])
                 for i in range(n + 1)
             ]
-            apart = max(abs(best.probability(i, True) - form[i]) for i in range(n + 1))
+            difference = max(abs(best.probability(i, True) - form[i]) for i in range(n + 1))
             if name == "printed":
-                printed = max(printed, apart)
+                printed = max(printed, difference)
             else:
-                corrected = max(corrected, apart)
+                corrected = max(corrected, difference)
     return Finding(
         {"largest difference with (17) over 1..n": printed, "largest difference with (17) over 0..n": corrected}
     )
@@ -215,10 +215,11 @@ def personalised(inputs: Inputs, quick: bool) -> Finding:
     for _ in range(10 if quick else 60):
         people = int(rng.integers(1, 5))
         space = um.hamming(people, 2)
-        mine = np.round(rng.uniform(0.1, 2, people), 2)
-        by_person = um.personalized(space, mine.tolist())
+        person_levels = np.round(rng.uniform(0.1, 2, people), 2)
+        by_person = um.personalized(space, person_levels.tolist())
         by_edge = um.per_edge(
-            space, {(a, b): mine[[x != y for x, y in zip(a, b, strict=True)].index(True)] for a, b in space.edges}
+            space,
+            {(a, b): person_levels[[x != y for x, y in zip(a, b, strict=True)].index(True)] for a, b in space.edges},
         )
         majority = [2 * sum(votes) > people for votes in space.points]
         one, other = (um.binary.balanced(space, majority, levels).mechanism.matrix for levels in (by_person, by_edge))

@@ -29,8 +29,11 @@ def _random_protocol(rng: np.random.Generator, epsilons: list[float], rounds: in
             low = rng.uniform(0, 1)
             high = float(um.PureDP(round(e, 9)).upper(low)) if rng.random() < 0.8 else low
             chances_of_one = (low, high) if rng.random() < 0.5 else (high, low)
-            mine = np.array([chances_of_one[x[party]] for x in bits])
-            longer[(*transcript, 0)], longer[(*transcript, 1)] = chances * (1 - mine), chances * mine
+            chances_by_bits = np.array([chances_of_one[x[party]] for x in bits])
+            longer[(*transcript, 0)], longer[(*transcript, 1)] = (
+                chances * (1 - chances_by_bits),
+                chances * chances_by_bits,
+            )
         table = longer
     return np.array(list(table.values())).T
 
@@ -75,13 +78,13 @@ def corollary_4_5_1(inputs: Inputs, quick: bool) -> Finding:
             ]
         worst = max([worst, *(abs(x - printed) for x in accuracies)])
     small, k = inputs["small epsilon"], 3
-    apart, together = um.multiparty.xor_accuracy([small] * k)
+    separate, joint = um.multiparty.xor_accuracy([small] * k)
     flipped = um.multiparty.optimal("xor", [1.0, 1.0]).mechanism(0).matrix[0, 1]
     return Finding(
         {
             "largest difference from the sum": worst,
-            "(accuracy - 1/2) / (2^-(k+1) eps^k), k = 3, eps = 0.01": (apart - 0.5) / (2.0 ** -(k + 1) * small**k),
-            "(accuracy together - 1/2) / eps, eps = 0.01": (together - 0.5) / small,
+            "(accuracy - 1/2) / (2^-(k+1) eps^k), k = 3, eps = 0.01": (separate - 0.5) / (2.0 ** -(k + 1) * small**k),
+            "(accuracy together - 1/2) / eps, eps = 0.01": (joint - 0.5) / small,
             "probability that a response is flipped, eps = 1": float(flipped),
         }
     )
@@ -92,13 +95,13 @@ def figure_4_2_left(inputs: Inputs, quick: bool) -> Finding:
     """XOR or AND of three bits of two parties: randomised response and the conversation."""
     epsilons = inputs["epsilons"][:: 3 if quick else 1]
     talks = [um.multiparty.xor_or_and(float(e)) for e in epsilons]
-    apart, talking = [t.apart.value() for t in talks], [t.value() for t in talks]
-    least, most = (um.multiparty.xor_or_and(e) for e in (inputs["zero"], inputs["large"]))
+    separate, interactive = [t.apart.value() for t in talks], [t.value() for t in talks]
+    at_zero, at_large = (um.multiparty.xor_or_and(e) for e in (inputs["zero"], inputs["large"]))
     computed = {
-        "accuracy at eps = 0": [least.apart.value(), least.value()],
-        "accuracy at large eps": [most.apart.value(), most.value()],
-        "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(talking, apart, strict=True))),
-        "largest gain": max(t - a for t, a in zip(talking, apart, strict=True)),
+        "accuracy at eps = 0": [at_zero.apart.value(), at_zero.value()],
+        "accuracy at large eps": [at_large.apart.value(), at_large.value()],
+        "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(interactive, separate, strict=True))),
+        "largest gain": max(t - a for t, a in zip(interactive, separate, strict=True)),
         "it is private": all(bool(t.verify()) for t in talks[:2]),
     }
     return Finding(computed, lambda: um.plot.interaction("xor or and", epsilons))
@@ -109,15 +112,15 @@ def figure_4_2_right(inputs: Inputs, quick: bool) -> Finding:
     """The Hamming distance of two bits each."""
     epsilons = inputs["epsilons"][:: 3 if quick else 1]
     talks = [um.multiparty.hamming_distance(float(e)) for e in epsilons]
-    apart, talking = [t.apart.value() for t in talks], [t.value() for t in talks]
-    least, most = (um.multiparty.hamming_distance(e) for e in (inputs["zero"], inputs["large"]))
+    separate, interactive = [t.apart.value() for t in talks], [t.value() for t in talks]
+    at_zero, at_large = (um.multiparty.hamming_distance(e) for e in (inputs["zero"], inputs["large"]))
     computed = {
-        "accuracy at eps = 0": [least.apart.value(), least.value()],
-        "accuracy at large eps": [most.apart.value(), most.value()],
-        "best guess at eps = 0": least.decide(
-            (least.first.outputs[0], least.second[least.first.outputs[0]].outputs[0])
+        "accuracy at eps = 0": [at_zero.apart.value(), at_zero.value()],
+        "accuracy at large eps": [at_large.apart.value(), at_large.value()],
+        "best guess at eps = 0": at_zero.decide(
+            (at_zero.first.outputs[0], at_zero.second[at_zero.first.outputs[0]].outputs[0])
         ).answer,
-        "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(talking, apart, strict=True))),
-        "largest gain": max(t - a for t, a in zip(talking, apart, strict=True)),
+        "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(interactive, separate, strict=True))),
+        "largest gain": max(t - a for t, a in zip(interactive, separate, strict=True)),
     }
     return Finding(computed, lambda: um.plot.interaction("hamming distance", epsilons))

@@ -79,11 +79,11 @@ def theorem_3_3_2(inputs: Inputs, quick: bool) -> Finding:
         k, epsilon = int(rng.integers(2, 6)), round(float(rng.uniform(0.2, 3)), 2)
         p, q = random_prior(rng, k), random_prior(rng, k)
         best = um.local.linear_program(_kl(p, q), k, epsilon)
-        other = _random_local(rng, k, 6, epsilon)
-        excess = max(excess, um.local.divergence_of(other, p, q) - best.value)
+        random_mechanism = _random_local(rng, k, 6, epsilon)
+        excess = max(excess, um.local.divergence_of(random_mechanism, p, q) - best.value)
         logs = np.log(best.mechanism.matrix)
-        apart = (logs - logs.min(axis=0)) / epsilon
-        ratios = max(ratios, float(np.abs(apart - apart.round()).max()), float(apart.max() - 1))
+        steps = (logs - logs.min(axis=0)) / epsilon
+        ratios = max(ratios, float(np.abs(steps - steps.round()).max()), float(steps.max() - 1))
         outputs = max(outputs, len(best.mechanism.outputs) - k)
         difference = max(difference, abs(um.local.for_testing(p, q, epsilon).value - best.value))
     return Finding(
@@ -117,9 +117,9 @@ def theorem_3_4_1(inputs: Inputs, quick: bool) -> Finding:
 
 def _share(p: Any, q: Any, epsilon: float, divergence: str, mechanism: Any = None) -> float:
     """The share of the best divergence that a mechanism attains; by default the binary one."""
-    mine = um.local.binary(p, q, epsilon) if mechanism is None else mechanism
+    candidate = um.local.binary(p, q, epsilon) if mechanism is None else mechanism
     best = um.local.for_testing(p, q, epsilon, divergence).value
-    return float(um.local.divergence_of(mine, p, q, divergence) / best)
+    return float(um.local.divergence_of(candidate, p, q, divergence) / best)
 
 
 @reproduces("LIM-theorem-3.4.2")
@@ -224,25 +224,25 @@ def corollary_3_4_6(inputs: Inputs, quick: bool) -> Finding:
     rng = generator("LIM-corollary-3.4.6")
     epsilon = inputs["epsilon"]
     printed = corrected = 0.0
-    holds = alone = True
+    holds = holds_for_one = True
     for _ in range(10 if quick else 60):
         k = int(rng.integers(2, 6))
         p, q = (0.7 * random_prior(rng, k) + 0.3 / k for _ in range(2))  # no letter too rare for e^-eps to be small
-        whole = float(p @ np.log(p / q))
+        total = float(p @ np.log(p / q))
         response = um.local.randomized_response(k, epsilon)
         forth, back = um.local.divergence_of(response, p, q), um.local.divergence_of(response, q, p)
-        lost = (whole - forth) * math.exp(epsilon)
+        lost = (total - forth) * math.exp(epsilon)
         theirs = float((1 - p) @ np.log(q / p))
-        ours = (whole - um.local.divergence_at_low_privacy(p, q, epsilon)) * math.exp(epsilon)
+        ours = (total - um.local.divergence_at_low_privacy(p, q, epsilon)) * math.exp(epsilon)
         printed, corrected = max(printed, abs(lost - theirs)), max(corrected, abs(lost - ours) / max(1, abs(ours)))
-        holds &= forth + back <= whole - 0.9 * theirs * math.exp(-epsilon)
-        alone &= forth <= whole - 0.9 * ours * math.exp(-epsilon)
+        holds &= forth + back <= total - 0.9 * theirs * math.exp(-epsilon)
+        holds_for_one &= forth <= total - 0.9 * ours * math.exp(-epsilon)
     return Finding(
         {
             "largest difference of (D(P0|P1) - D(M0|M1)) e^eps from G as printed": printed,
             "largest relative difference from our G": corrected,
             "the bound holds as printed": holds,
-            "the bound holds for D(M0|M1) alone with our G": alone,
+            "the bound holds for D(M0|M1) alone with our G": holds_for_one,
         }
     )
 
@@ -275,8 +275,8 @@ def theorem_3_6_1(inputs: Inputs, quick: bool) -> Finding:
         worst = max(worst, max(mechanism.delta(pair, float(e)) - best.delta(pair, float(e)) for e in grid))
         p, q = random_prior(rng, 2), random_prior(rng, 2)
         for d in ("tv", "hellinger", "js", "kl"):
-            mine, its = (um.local.divergence_of(m, p, q, d) for m in (mechanism, best))
-            divergence = max(divergence, mine - its)
+            divergence_value, best_value = (um.local.divergence_of(m, p, q, d) for m in (mechanism, best))
+            divergence = max(divergence, divergence_value - best_value)
     return Finding({"largest excess of a privacy profile": worst, "largest excess of a divergence": divergence})
 
 

@@ -238,7 +238,7 @@ class Client(Asking[Answer]):
 
         Parameters
         ----------
-        targets : mapping {plan: error}
+        targets : mapping
             The acceptable error of each plan, or a pair (error, probability); (loss, None) is an expected loss.
         level : number or None
             The probability that the error of an answer is within its target; None if targets are expected losses.
@@ -270,10 +270,10 @@ class Client(Asking[Answer]):
             The level of all answers together.
         share : number
             The part of rows that may lie beyond each end: 0.01 asks for the 1 % and the 99 % quantile.
-        smallest, largest : numbers
+        smallest, largest : number
             Where the public grid of ends begins beside 0, and where it stops.
-        where : SQL text, optional
-            Only rows with this condition are looked at.
+        where : str, optional
+            Use only the rows that satisfy this SQL condition.
         fresh : bool
             True draws and spends again although the identical question was answered before.
         """
@@ -294,8 +294,8 @@ class Client(Asking[Answer]):
         ----------
         privacy : level or number
             The level of the answer.
-        where : SQL text, optional
-            Only rows with this condition are counted.
+        where : str, optional
+            Count only the rows that satisfy this SQL condition.
         largest : int
             The largest candidate, a public number.
         asked_at : level or number, optional
