@@ -763,7 +763,7 @@ class Account:
 
     @property
     def _folder(self) -> Path | None:
-        """Where questions in flight have their marks; an account in memory ends with its process."""
+        """The folder of marks of running questions; None for an account in memory, which ends with its process."""
         return self._storage.beside(".running") if self.kept else None
 
     @property

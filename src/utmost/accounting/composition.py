@@ -44,7 +44,7 @@ MOST_COUNT = 10**9
 MOST = math.nextafter(math.inf, 0)
 MOST_CORNERS = 10**5
 QUICK = 100.0
-"""How much coarser the bounds are with which a search for epsilon begins."""
+"""The factor by which the bounds at the beginning of a search for epsilon are coarser."""
 
 
 @cites("LIM-theorem-2.4.3")

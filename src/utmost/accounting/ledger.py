@@ -55,7 +55,7 @@ class Ledger:
 
     @property
     def where(self) -> str:
-        """Where the accounts are kept, in words without a password."""
+        """The place of the ledger in words, without a password."""
         return self._storage.where
 
     def open(

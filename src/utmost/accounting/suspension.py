@@ -28,7 +28,7 @@ from typing import NamedTuple
 NEW = ".new-"
 """Prefix of a mark's name until it is locked."""
 ATTEMPTS = 100
-"""How often to try to make the folder of marks, which other processes remove whenever it is empty."""
+"""Attempts to make the folder of marks, which other processes remove whenever it is empty."""
 
 
 class Mark(NamedTuple):

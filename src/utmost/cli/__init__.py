@@ -48,7 +48,7 @@ COMMANDS = {
     "serve": ("serve:serve", "Serve tables to analysts: an HTTP API and pages; `serve key NAME` makes a key."),
     "studio": ("serve:studio", "Open the pages on this machine, on the demonstration's table, without keys."),
     "survey": ("survey:app", "Design a private survey, respond, estimate."),
-    "doctor": ("doctor:doctor", "What is installed here: versions, extras, engines, the time of a draw."),
+    "doctor": ("doctor:doctor", "Report on this installation: versions, extras, engines, the time of a draw."),
 }
 """The module, function and summary of each command; a module is loaded when its command is run."""
 

@@ -183,11 +183,11 @@ def resume(
     dataset: Annotated[str, typer.Argument(help="The name of the data set.")],
     as_json: Json = False,
 ) -> None:
-    """Answer questions again about a data set whose account is suspended because an engine failed after a charge.
+    """Lift the suspension of a data set's account after an engine failed following a charge.
 
-    Look at the log of failures first, which is on the machine where the question was asked: a row may have been the
-    reason, and then every resumption lets the next failure tell something about it. Exit code 1 if the account is not
-    suspended.
+    Look at the log of failures first, which is on the machine where the question was asked: a row may have caused the
+    failure, and then every resumption lets the next failure reveal something about it. Exit code 1 if the account is
+    not suspended.
     """
     account = _accounts(ledger, dataset)[0]
     since, log = account.resume(), account.failures
@@ -209,7 +209,7 @@ def checklist(
     dataset: Annotated[str, typer.Argument(help="The name of the data set.")],
     out: Annotated[Path | None, typer.Option(help="Write it to this file (Markdown) instead.")] = None,
 ) -> None:
-    """What an account tells those who must judge it: a checklist after NIST SP 800-226, filled from the ledger."""
+    """A checklist for reviewers of a deployment after NIST SP 800-226, filled from the ledger."""
     from utmost.queries.report.disclosures import checklist as checklist_text
 
     _write(checklist_text(_accounts(ledger, dataset)[0]), out)
@@ -229,7 +229,7 @@ def registry(
     sector: Annotated[str | None, typer.Option(help="Such as Health or Government.")] = None,
     date: Annotated[str | None, typer.Option(help="When it was published: 2026-11-16.")] = None,
 ) -> None:
-    """An entry for OpenDP's registry of deployments as JSON, filled from the ledger; what is left out says TO DO."""
+    """An entry for OpenDP's registry of deployments as JSON, filled from the ledger; missing entries say TO DO."""
     from utmost.queries.report.disclosures import registry_entry
 
     fields = {"name": name, "curator": curator, "curator_type": curator_type, "description": description}

@@ -17,7 +17,7 @@ DRAWS = 1000
 
 
 def doctor(as_json: Json = False) -> None:
-    """What is installed here: versions, extras, engines, and how long a draw takes. Nothing private is read."""
+    """Report on this installation: versions, extras, engines, and the time of a draw. Nothing private is read."""
     report = installation()
     if as_json:
         print_json(report)
