@@ -16,7 +16,7 @@ from oracles.spenders import spend_at_once
 
 import utmost as um
 from utmost.accounting import ledger_file, ledger_postgres
-from utmost.accounting.account import following, question_key
+from utmost.accounting.account import next_event, question_key
 from utmost.accounting.held import HeldAccount
 from utmost.accounting.ledger_file import Index, next_digest
 from utmost.errors import (
@@ -57,7 +57,7 @@ def test_ten_tenths_make_one(place):
         spend(account, 0.1, i)
     assert epsilon_spent(account) == 1
     assert not account.left.allows("1e-30")
-    with pytest.raises(BudgetSpent, match="left is epsilon 0 of 1") as refusal, account.reserve("1e-30", {"ask": 11}):
+    with pytest.raises(BudgetSpent, match="remaining epsilon 0 of 1") as refusal, account.reserve("1e-30", {"ask": 11}):
         raise AssertionError("an answer would have been drawn")
     assert refusal.value.left.amounts() == {"epsilon": 0.0}
     assert epsilon_spent(account) == 1
@@ -372,7 +372,7 @@ def test_a_check_recomputes_costs():
     body = {"levels": levels, "slots": 0, "cost": cost, "question": 1, "spent": cost, "entries": 1}
     forged = opened(None)
     with forged._storage.write("survey") as book:
-        book.add(following(book.last("survey"), "reserve", 1, 0, body), question_key(1))
+        book.add(next_event(book.last("survey"), "reserve", 1, 0, body), question_key(1))
     assert "less than its level costs" in str(forged.check())
 
 

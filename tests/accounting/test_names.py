@@ -143,6 +143,6 @@ def test_skeletons_say_what_is_confused():
         ("\u0261", "g"),
     ]:
         assert skeleton(one) == skeleton(other), (one, other)
-    table = names._looks()
+    table = names._lookalikes()
     assert len(table) > 900
     assert all(skeleton(skeleton(chr(code))) == skeleton(chr(code)) for code in table)

@@ -12,10 +12,10 @@ from oracles.killing import in_a_child, killed_at
 
 import utmost as um
 from utmost.accounting import ledger_file
-from utmost.accounting.account import ENDED, Account, following, question_key
+from utmost.accounting.account import ENDED, Account, next_event, question_key
 from utmost.accounting.held import HeldAccount
 from utmost.accounting.ledger_file import Index, next_digest, write_line
-from utmost.accounting.suspension import left_behind, remove_mark, set_mark
+from utmost.accounting.suspension import orphaned_marks, remove_mark, set_mark
 from utmost.errors import SUSPENDED, AccountSuspended, BadFile, BudgetSpent, LedgerFailed
 
 UNIT, NEIGHBOURS = "rows, at most 500", "add-remove"
@@ -187,10 +187,10 @@ def test_a_holder_is_not_charged_either(tmp_path, meanwhile, monkeypatch):
 @pytest.mark.parametrize(
     "forge",
     [
-        lambda last: following(last, "resume", 0, 0, sums(last)),
-        lambda last: following(last, "suspend", 1, 0, {**sums(last), "entry": 1}),
-        lambda last: following(last, "suspend", 0, 0, {**sums(last), "entry": 1})._replace(head="0" * 64),
-        lambda last: following(last, "pause", 0, 0, sums(last)),
+        lambda last: next_event(last, "resume", 0, 0, sums(last)),
+        lambda last: next_event(last, "suspend", 1, 0, {**sums(last), "entry": 1}),
+        lambda last: next_event(last, "suspend", 0, 0, {**sums(last), "entry": 1})._replace(head="0" * 64),
+        lambda last: next_event(last, "pause", 0, 0, sums(last)),
     ],
 )
 def test_forged_suspensions_are_refused(tmp_path, forge):
@@ -212,7 +212,7 @@ def test_a_charge_forged_behind_a_suspension_is_refused(tmp_path):
         events = written(path)
         body = {"reserve": {**events[1].body, "entries": 2}, "complete": {**sums(events[1]), "answer": 1}}
         number = {"reserve": 2, "complete": 1}.get(kind, 0)
-        forged(path, following(events[-1], kind, number, 0, body.get(kind, events[-1].body)))
+        forged(path, next_event(events[-1], kind, number, 0, body.get(kind, events[-1].body)))
         with pytest.raises(BadFile, match="damaged"):
             um.Ledger(path)
         with pytest.raises(BadFile):
@@ -250,7 +250,7 @@ def test_a_forged_suspension_in_a_database_is_found(postgres):
     account.suspend(entry.number)
     with account._storage.write("forged") as book:
         body = {**sums(book.last("forged")), "answer": 1}
-        book.add(following(book.last("forged"), "complete", 1, 0, body), question_key("q"))
+        book.add(next_event(book.last("forged"), "complete", 1, 0, body), question_key("q"))
     assert [check.name for check in account.check().checks if not check.passed] == ["suspensions"]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("UPDATE utmost_events SET kind = 'resume' WHERE dataset = 'forged' AND kind = 'suspend'")
@@ -397,9 +397,9 @@ def test_killed_right_after_the_answer(tmp_path):
     mark = set_mark(account._folder, account._key, entry.number, 0, 0o600)
     entry.complete(5)
     os.close(mark.handle)  # as when its process ends
-    assert len(left_behind(account._folder, account._key)) == 1
+    assert len(orphaned_marks(account._folder, account._key)) == 1
     assert account.ask(1, "another", lambda: 1).answer == 1
-    assert left_behind(account._folder, account._key) == []
+    assert orphaned_marks(account._folder, account._key) == []
 
 
 def test_unfinished_entries_of_before_suspend_nothing(tmp_path):
@@ -461,7 +461,7 @@ def test_a_mark_that_goes_while_somebody_looks_is_no_dead_one(tmp_path, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", open_as_it_ends)
-        assert left_behind(tmp_path / "marks", "key") == []
+        assert orphaned_marks(tmp_path / "marks", "key") == []
 
 
 def test_many_set_and_remove_marks_at_once(tmp_path):

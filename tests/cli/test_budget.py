@@ -197,7 +197,7 @@ def test_answers_spend_a_zcdp_budget(tmp_path):
     assert "rho" in str(s.budget)
     refused = release_command(tmp_path, "--count", "age > 2", "--privacy", "0.9", "--budget", "rho=0.3")
     assert refused.returncode == 1
-    assert "(rho 0.379" in refused.stderr
+    assert "requested rho 0.379" in refused.stderr
     wrong = release_command(tmp_path, "--majority", "age > 2", "--privacy", "0.1,1e-9")
     assert wrong.returncode == 2
     assert "no rho covers a delta above 0" in wrong.stderr

@@ -8,15 +8,15 @@ import sys
 import httpx
 from oracles.command import utmost
 
-from utmost.serve.credentials import fits, require_hash
+from utmost.serve.credentials import key_matches, require_hash
 
 
 def test_a_key_is_shown_once_and_its_hash_is_for_the_settings():
-    """The key fits the hash, and no other key does; two runs make two keys."""
+    """The key matches the hash, and no other key does; two runs make two keys."""
     made = [utmost("serve", "key", "ada") for _ in range(2)]
     keys = [re.search(r"ada:\S+", found.stdout)[0] for found in made]
     kept = [re.search(r'key = "(.+)"', found.stdout)[1] for found in made]
-    assert [fits(keys[0], require_hash(each, "ada")) for each in kept] == [True, False]
+    assert [key_matches(keys[0], require_hash(each, "ada")) for each in kept] == [True, False]
     assert len(set(keys)) == 2
 
 

@@ -309,7 +309,7 @@ def test_wrong_use_says_what_to_do(tmp_path):
             (lambda: s.count("n > 0", 1, loss="hinge"), InvalidInput, "'absolute'"),
             (lambda: s.count("n > 0", um.GaussianDP(1)), UnsupportedLevel, "PureDP"),
             (lambda: s.count("n > 0", -1), InvalidInput, "0 or more"),
-            (lambda: s.count("n > 0", 5), BudgetSpent, "left is"),
+            (lambda: s.count("n > 0", 5), BudgetSpent, "remaining"),
             (lambda: um.people("id", at_most=5), InvalidInput, "rows_each"),
             (lambda: um.Session(table, "t2", um.people("nobody", 1, 5), "replace", 1), InvalidInput, "no id column"),
             (

@@ -49,7 +49,7 @@ def test_refusals_say_value_rule_and_remedy(served):
     _, by = served
     before = by["carol"].get(f"{SURVEY}/budget").json()["dataset"]["spent"]
     cases = [
-        (409, {**COUNT, "privacy": 2.5}, "your own budget does not pay for 2.5-DP"),
+        (409, {**COUNT, "privacy": 2.5}, "your own budget is insufficient for 2.5-DP"),
         (422, {**COUNT, "where": "size >= 3"}, "there is no column 'size'; the columns are age, town"),
         (422, {**COUNT, "colour": 1}, "count takes no 'colour'; it takes where"),
         (422, {"question": "sum", "privacy": 1}, "sum lacks column, lower, upper"),
@@ -74,12 +74,12 @@ def test_what_is_not_yours_and_what_does_not_exist_look_the_same(served):
     _, by = served
     wrong = {
         "": "give your key in the header",
-        "ada:guess": "the key given for 'ada' opens nothing here; give the key whole, as NAME:...",
-        "nobody:guess": "the key given for 'nobody' opens nothing here; give the key whole, as NAME:...",
-        KEYS["bob"][0].replace("bob", "ada"): "the key given for 'ada' opens nothing here",
-        "é": "the key given, which is no NAME:..., opens nothing here",
-        "x" * 5000: "the key given, which is no NAME:..., opens nothing here",
-        "<b>:guess": "the key given, which is no NAME:..., opens nothing here",
+        "ada:guess": "invalid key for 'ada'; give the whole key, as NAME:...",
+        "nobody:guess": "invalid key for 'nobody'; give the whole key, as NAME:...",
+        KEYS["bob"][0].replace("bob", "ada"): "invalid key for 'ada'",
+        "é": "invalid key, not of the form NAME:...",
+        "x" * 5000: "invalid key, not of the form NAME:...",
+        "<b>:guess": "invalid key, not of the form NAME:...",
     }
     for key, words in wrong.items():
         replies = {

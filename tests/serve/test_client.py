@@ -111,11 +111,11 @@ def test_errors_are_those_of_a_session(both):
                 getattr(one, name)(*given)
             told.append((problem.type, str(problem.value)))
         assert told[0] == told[1]
-    with pytest.raises(um.errors.BudgetSpent, match="the budget does not pay for 50-DP"):
+    with pytest.raises(um.errors.BudgetSpent, match="the budget is insufficient for 50-DP"):
         client.count("age > 30", 50)
     with pytest.raises(um.errors.InvalidInput, match="SQL text"):
         client.count(lambda t: t.age > 3, 0.5)
-    with pytest.raises(um.errors.UtmostError, match=r"the key given for 'ada' opens nothing here; give the key whole"):
+    with pytest.raises(um.errors.UtmostError, match=r"invalid key for 'ada'; give the whole key"):
         um.Client(client.url, "ada:guess")
     with pytest.raises(um.errors.UtmostError, match="cannot be reached"):
         um.Client("http://127.0.0.1:9", "ada:guess")

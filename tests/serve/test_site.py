@@ -17,7 +17,7 @@ from utmost.queries.report.proof import load_answers
 from utmost.serve.drawings import curve
 from utmost.serve.explore import TOPICS
 from utmost.serve.fields import as_python
-from utmost.serve.wire import read_asked, write_asked
+from utmost.serve.wire import read_query, write_query
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_a_person_without_a_script(url, tmp_path):
         assert all(found for _, found in load_answers(kept))
         refused = ada.post("/datasets/survey/ask", data={**form, "privacy": "0.6"})
         assert refused.status_code == 409
-        assert "your own budget does not pay for 0.6-DP" in refused.text
+        assert "your own budget is insufficient for 0.6-DP" in refused.text
         assert "ask at a smaller level" in refused.text
         assert "epsilon 0.5 of 1 left" in ada.get("/datasets/survey/budget").text
         both = ada.get("/datasets/survey/plan?question=covariance&x=age&y=age&privacy=0.5")  # ranges from the facts
@@ -100,7 +100,7 @@ def test_groups_of_a_form(url):
 )
 def test_groups_as_python(by, written):
     """The lines that a plan shows ask by the same keys."""
-    asked = read_asked(write_asked("count", {"privacy": 0.5, "by": um.keys(by)}))
+    asked = read_query(write_query("count", {"privacy": 0.5, "by": um.keys(by)}))
     code = as_python(asked, "survey", "http://localhost")
     assert written in code
     assert eval(written.removeprefix("by="), {"um": um, "datetime": datetime}).public == um.keys(by).public
@@ -236,7 +236,7 @@ def test_two_analysts_and_a_custodian_in_a_browser(tmp_path):
         assert "How many rows have age >= 65" in browser.run("document.querySelector('h1').innerText")
         ask("age >= 30", "0.5")
         refusal = browser.run("document.querySelector('[role=alert]').innerText")
-        assert "your own budget does not pay for 0.5-DP" in refusal
+        assert "your own budget is insufficient for 0.5-DP" in refusal
         assert "ask at a smaller level" in refusal
         browser.size(390, 800, phone=True, dark=True)
         sign_in("bob")

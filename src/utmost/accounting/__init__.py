@@ -1,4 +1,4 @@
-"""How promises add up: exact composition, privacy regions, filters, and a ledger that never overspends."""
+"""Composition: exact and bounded composition, privacy regions, filters, and a ledger that never overspends."""
 
 from utmost.accounting import events, filters, theorems
 from utmost.accounting.account import Account

@@ -1,16 +1,16 @@
-"""The account of one data set: what may be spent of its budget, and what was.
+"""The account of one data set: its budget, its filter, and a hash chain of every spend and answer.
 
 A spend is *reserved* before the draw and *completed* with the answer after it; a reservation whose process died counts
 as spent. An account holds a privacy `Filter`, fixed when it is opened, which says what a spend costs and whether it
 still fits; `filters.py` says why that is right. Its history is a chain of events, each hashed together with the one
-before, so a changed event is found; the chain's head, printed in every report, also tells a ledger from an older copy
-of it. Where the events are kept, a `Storage` knows: a file, a database, or memory.
+before, so a changed event is detected; the chain's head, printed in every report, also distinguishes a ledger from an
+older copy of it. The events are kept by a `Storage`: a file, a database, or memory.
 
-Events also carry which table was asked last: the name and a fingerprint of its place and columns. An account is a name
-that somebody gives, so another table under the same name is no error; but the answers say so.
+Events also record which table was queried last: the name and a fingerprint of its place and columns. An account is a
+name that somebody chooses, so another table under the same name is no error; but the answers say so.
 
-When an engine fails after a charge may depend on private rows. So the account is then *suspended*, for everybody, by an
-event of the chain: until the owner's *resumption*, which is another one, nothing is charged and no answer recorded.
+Whether an engine fails after a charge may depend on private rows. So a failure *suspends* the account, for everybody,
+by an event of the chain: until the owner *resumes* it, by another event, nothing is charged and no answer recorded.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from utmost.accounting.composition import compose
-from utmost.accounting.costs import COSTS, NAMES, PAYS, WORDS, below, composed_cost, even_share
-from utmost.accounting.declared import Schedule, counted, refusal
+from utmost.accounting.costs import COSTS, NAMES, PAYS, WORDS, composed_cost, even_share, rational_below
+from utmost.accounting.declared import Schedule, count_levels, refusal
 from utmost.accounting.entries import SHARED, Entry, LedgerState, TableMark
-from utmost.accounting.storage import Book, Storage, changed
-from utmost.accounting.suspension import Mark, is_marked, left_behind, remove_mark, set_mark, write_failure
+from utmost.accounting.storage import Book, Storage, hash_mismatch
+from utmost.accounting.suspension import Mark, is_marked, orphaned_marks, remove_mark, set_mark, write_failure
 from utmost.errors import (
     AccountSuspended,
     BudgetSpent,
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from utmost.accounting.checks import LedgerCheck
 
 LONG = 2**64
-"""Whole numbers from here on may be too long for JSON's writer, which says so."""
+"""Integers of this size or more may exceed the limit of digits of JSON's writer, which then raises an error."""
 ZERO = Amount(Fraction(0))
-"""Nothing, of any resource."""
+"""A cost of 0, of any resource."""
 SUSPEND, RESUME = "suspend", "resume"
 """The kinds of event between which an account is suspended."""
 ENDED = "the process that was answering this question ended before it had an answer"
@@ -82,19 +82,20 @@ class Filter:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """The names of what is added up."""
+        """The resources that the filter adds up, such as epsilon and delta."""
         return NAMES[self.name]
 
     def cost(self, level: Level | Number) -> tuple[Amount, ...]:
-        """What one release at a level costs, or `UnsupportedLevel` if this budget cannot pay for its kind."""
+        """The cost of one release at a level; `UnsupportedLevel` if this budget cannot pay for its kind."""
         return self.batch_cost([(as_level(level), 1)])
 
     def batch_cost(self, levels: Sequence[tuple[Level, int]], delta: Number | None = None) -> tuple[Amount, ...]:
-        """What releases declared together, before any answer, cost: (level, how often) each.
+        """The cost of releases declared together before any answer, as pairs (level, number of releases).
 
-        With a basic filter and a `delta` for the whole, they cost what exact composition says: the epsilon at that
-        delta. Otherwise they cost the sum of their costs, which for rho, mu^2 and pure epsilons is what composition
-        says; in a basic filter the Gaussian and zCDP ones are composed before they are counted as an (epsilon, delta).
+        With a basic filter and a `delta` for the whole batch the cost is the epsilon of exact composition at that
+        delta. Otherwise it is the sum of the single costs, which for rho, mu^2 and pure epsilons is what composition
+        gives; in a basic filter the Gaussian and zCDP ones are composed before they are converted to an (epsilon,
+        delta).
         """
         if delta is None:
             for level, _ in levels:
@@ -123,17 +124,20 @@ class Filter:
         return self.total([*plain, *([even_share(curved, self.budget)] if curved else [])])
 
     def pays(self, level: Level, charged: tuple[Amount, ...]) -> bool:
-        """Whether a charge is enough for one release at a level: for Gaussian ones in (epsilon, delta), any that holds.
+        """Whether a charge covers one release at a level.
 
-        Which (epsilon, delta) a Gaussian level was counted as is a choice; that it is implied is what matters.
+        A Gaussian level may be charged as any (epsilon, delta) that it implies.
         """
         if self.name == "basic" and not isinstance(level, ApproxDP):
             epsilon, delta = charged
-            return epsilon.rational == math.inf or as_rational(compose(level).delta(below(epsilon))) <= delta.rational
-        return all(least <= amount for least, amount in zip(self.cost(level), charged, strict=True))
+            return (
+                epsilon.rational == math.inf
+                or as_rational(compose(level).delta(rational_below(epsilon))) <= delta.rational
+            )
+        return all(minimum <= amount for minimum, amount in zip(self.cost(level), charged, strict=True))
 
     def allows(self, costs: Sequence[tuple[Amount, ...]]) -> bool:
-        """Whether these costs together stay within the limits."""
+        """Whether the sum of these costs is within the limits."""
         return all(total <= limit for total, limit in zip(self.total(costs), self.limits, strict=True))
 
     def total(self, costs: Sequence[tuple[Amount, ...]]) -> tuple[Amount, ...]:
@@ -157,7 +161,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Left:
-    """What is left of a budget; `allows(level)` says whether a spend would fit now."""
+    """The remaining budget; `allows(level)` says whether a spend would fit now."""
 
     filter: Filter
     spent: tuple[Amount, ...]
@@ -167,20 +171,20 @@ class Left:
         return self.filter.allows([self.spent, self.filter.cost(level)])
 
     def amounts(self) -> dict[str, float]:
-        """What is left of each resource, as floats."""
-        rest = (limit.minus(spent) for limit, spent in zip(self.filter.limits, self.spent, strict=True))
-        return dict(zip(self.filter.resources, rest, strict=True))
+        """The remaining amount of each resource, as floats."""
+        remainders = (limit.minus(spent) for limit, spent in zip(self.filter.limits, self.spent, strict=True))
+        return dict(zip(self.filter.resources, remainders, strict=True))
 
     def __str__(self) -> str:
         return ", ".join(
-            f"{name} {left:.6g} of {limit}"
-            for (name, left), limit in zip(self.amounts().items(), self.filter.limits, strict=True)
+            f"{name} {remainder:.6g} of {limit}"
+            for (name, remainder), limit in zip(self.amounts().items(), self.filter.limits, strict=True)
         )
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What has been charged to an account, unfinished reservations included."""
+    """The charges to an account so far, unfinished reservations included."""
 
     filter: Filter
     sums: tuple[Amount, ...]
@@ -213,69 +217,71 @@ class Event(NamedTuple):
         """The sums after this event."""
         return tuple(Amount.from_json(amount) for amount in self.body["spent"])
 
-    def hashed(self, previous: str) -> str:
+    def head_after(self, previous: str) -> str:
         """The head of the chain with this event after `previous`."""
         return hashlib.sha256(canonical([previous, *self[:-1]])).hexdigest()
 
 
-def following(last: Event, kind: str, entry: int, slot: int, body: Any) -> Event:
+def next_event(last: Event, kind: str, entry: int, slot: int, body: Any) -> Event:
     """The next link of the chain, still to be stored."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     event = Event(last.dataset, last.number + 1, kind, entry, slot, time, body, "")
-    return event._replace(head=event.hashed(last.head))
+    return event._replace(head=event.head_after(last.head))
 
 
-def may_follow(before: str, kind: str) -> bool:
+def may_follow(previous: str, kind: str) -> bool:
     """Whether an event of a kind may follow one: a resumption comes after a suspension, and nothing else does."""
-    return (before == SUSPEND) == (kind == RESUME)
+    return (previous == SUSPEND) == (kind == RESUME)
 
 
 def question_key(question: Any) -> str:
-    """What identical questions have in common: the hash of their canonical text."""
+    """A key shared by identical questions: the hash of their canonical text."""
     return hashlib.sha256(canonical(plain(question, "the question"))).hexdigest()
 
 
 def plain(content: Any, name: str) -> Any:
-    """The content as JSON knows it; the error says nothing of it, since an answer may be among it.
+    """The content as plain JSON data; the error does not quote it, since it may hold an answer.
 
-    Exact numbers that JSON lacks become texts such as "1/100", numpy's numbers Python's. Keys must be texts: JSON would
-    write the key 1 as it writes "1".
+    Fractions and decimals become strings such as "1/100", numpy scalars Python numbers. Keys must be strings: JSON
+    would write the key 1 like the key "1".
     """
     try:
-        return _as_read(content)
+        return _round_trip(content)
     except (TypeError, ValueError, RecursionError):
         raise InvalidInput(
             f"{name} is not plain JSON data; give dicts with texts as keys, lists, texts, finite numbers."
         ) from None
 
 
-def _as_read(content: Any) -> Any:
-    """What is read again after it was written; a list of a million numbers is not written for that."""
+def _round_trip(content: Any) -> Any:
+    """Round-trip a value through canonical JSON; lists of small integers, maybe a million, are only copied."""
     if isinstance(content, dict) and content:
-        return {json.loads(canonical(key)): _as_read(content[key]) for key in sorted(map(_as_name, content))}
+        return {
+            json.loads(canonical(key)): _round_trip(content[key]) for key in sorted(map(_require_text_key, content))
+        }
     if isinstance(content, list) and set(map(type, content)) == {int} and max(map(abs, content)) < LONG:
         return list(content)
-    return json.loads(canonical(_written(content)))
+    return json.loads(canonical(_json_types(content)))
 
 
-def _as_name(key: Any) -> str:
+def _require_text_key(key: Any) -> str:
     if not isinstance(key, str):
         raise TypeError
     return key
 
 
-def _written(content: Any) -> Any:
+def _json_types(content: Any) -> Any:
     if isinstance(content, dict):
-        return {_as_name(key): _written(value) for key, value in content.items()}
+        return {_require_text_key(key): _json_types(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return [_written(value) for value in content]
+        return [_json_types(value) for value in content]
     if isinstance(content, Fraction) or (isinstance(content, Decimal) and content.is_finite()):
         return str(content)
     return content.item() if isinstance(content, np.generic) else content
 
 
 def canonical(content: Any) -> bytes:
-    """One text for one content, whatever the order of keys."""
+    """The canonical JSON text of a value: the same for any order of keys."""
     return canonical_text(content).encode()
 
 
@@ -283,14 +289,14 @@ def canonical(content: Any) -> bytes:
 
 
 CostOf: TypeAlias = Callable[[Filter], tuple[Amount, ...]]
-"""What a spend costs, in the resources of the filter that pays."""
+"""The cost of a spend under a filter, by resource."""
 
 
 class Account:
-    """The account of one data set: its filter, its entries, and the only way to spend."""
+    """The account of one data set: its filter and its entries; every spend goes through it."""
 
     called = "the budget"
-    """How a refusal calls what does not suffice."""
+    """The name of this budget in refusals."""
 
     def __init__(self, storage: Storage, dataset: str, table: TableMark | None = None) -> None:
         self._storage, self.dataset, self.table = storage, dataset, table
@@ -303,16 +309,16 @@ class Account:
                 )
             opening = book.first(dataset)
         if opening is None:
-            raise changed(dataset, 0)
+            raise hash_mismatch(dataset, 0)
         self._secret = secret
         try:
             self.filter = Filter.from_json(opening.body["filter"])
             self.unit, self.neighbours = str(opening.body["unit"]), str(opening.body["neighbours"])
-            same = opening.body["secret"] == hashlib.sha256(self._secret).hexdigest()
+            intact = opening.body["secret"] == hashlib.sha256(self._secret).hexdigest()
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
-            same = False
-        if not same:
-            raise changed(dataset, 0)
+            intact = False
+        if not intact:
+            raise hash_mismatch(dataset, 0)
 
     @property
     def kept(self) -> bool:
@@ -321,7 +327,7 @@ class Account:
 
     @property
     def budget(self) -> Level:
-        """The budget as it was given when the account was opened."""
+        """The budget with which the account was opened."""
         return self.filter.budget
 
     @property
@@ -336,58 +342,59 @@ class Account:
 
     @property
     def spent(self) -> Spent:
-        """What has been charged so far."""
+        """The charges so far."""
         return Spent(self.filter, self._last().spent())
 
     @property
     def left(self) -> Left:
-        """What is left now; another process may spend it before you do."""
+        """The remaining budget now; another process may spend it before you do."""
         return Left(self.filter, self._last().spent())
 
     @property
     def suspended(self) -> str | None:
-        """Since when (UTC) no question is answered, because one could not be finished after its charge; else None."""
+        """When (UTC) the account was suspended because a charged question could not be finished; else None."""
         last = self._last()
         return last.time if last.kind == SUSPEND else None
 
     @property
     def failures(self) -> Path | None:
-        """The log that says why questions have no answer, which its owner alone can read; None if there is none."""
+        """The log of failures, readable only by the owner; None if there is none."""
         return next((path for path in self._logs() if path.exists()), None)
 
     def state_after(self, entry: Entry) -> LedgerState:
-        """What a report says of the ledger: the entry, and what is spent and left of the budget at one moment."""
+        """The state of the ledger for a report: the entry, and the budget spent and remaining at one moment."""
         spent = self.spent
         limits = dict(zip(self.filter.resources, self.filter.limits, strict=True))
         amounts = {
             name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
         }
-        left = Left(self.filter, spent.sums)
-        other = self._other_table(entry)
-        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.kept, other)
+        remainder = Left(self.filter, spent.sums)
+        notice = self._other_table(entry)
+        return LedgerState(entry.number, entry.time, str(spent), str(remainder), amounts, entry.head, self.kept, notice)
 
     @property
     def other_table(self) -> str:
-        """That the latest spend was asked of another table than the one that is open, in words; else empty."""
-        before = _table_of(self._last())
-        if before is None or self.table is None or before == self.table:
+        """A notice that the latest spend was on another table than the open one; empty if it was not."""
+        previous_table = _table_of(self._last())
+        if previous_table is None or self.table is None or previous_table == self.table:
             return ""
-        return f"{self._used_with(before, self.table)}; {SHARED}"
+        return f"{self._earlier_table_words(previous_table, self.table)}; {SHARED}"
 
-    def _used_with(self, before: TableMark, now: TableMark) -> str:
-        return f"the account {self.dataset!r} was used before with another table, {before.name!r}{_apart(before, now)}"
+    def _earlier_table_words(self, previous: TableMark, current: TableMark) -> str:
+        difference = _table_difference(previous, current)
+        return f"the account {self.dataset!r} was used before with another table, {previous.name!r}{difference}"
 
     def _other_table(self, entry: Entry) -> str:
-        """What an answer says of other tables: the one it was drawn from, or the one before."""
+        """The notice of an answer about another table: the one it was drawn from, or the one before."""
         if entry.table is None or self.table is None:
             return ""
         if entry.table != self.table:
             return (
                 f"this recorded answer was drawn from another table, {entry.table.name!r}"
-                f"{_apart(entry.table, self.table)}; fresh=True asks the open one, and spends"
+                f"{_table_difference(entry.table, self.table)}; fresh=True asks the open one, and spends"
             )
-        before = entry.table_before
-        return "" if before is None else f"{self._used_with(before, self.table)}; {SHARED}"
+        previous_table = entry.table_before
+        return "" if previous_table is None else f"{self._earlier_table_words(previous_table, self.table)}; {SHARED}"
 
     def find(self, question: Any, level: Level | Number | None = None) -> Entry | None:
         """The latest completed entry with this identical question (and level, if given), or None."""
@@ -397,7 +404,7 @@ class Account:
     def ask(self, level: Level | Number, question: Any, draw: Callable[[], Any], fresh: bool = False) -> Entry:
         """Reserve, draw, complete; the identical question at the same level returns its recorded answer at no cost.
 
-        Whoever asks while another still draws is charged too, and gets an answer of its own.
+        A caller who asks while another is still drawing is charged too, and gets a separate answer.
 
         Examples
         --------
@@ -408,15 +415,15 @@ class Account:
         >>> account.ask(0.4, {"count": "all"}, lambda: 9, fresh=True).answer, str(account.left)
         (9, 'epsilon 0.2 of 1')
         """
-        taken = self.take(level, question, fresh)
-        return taken if isinstance(taken, Entry) else taken.complete(draw())
+        outcome = self.take(level, question, fresh)
+        return outcome if isinstance(outcome, Entry) else outcome.complete(draw())
 
     def take(self, level: Level | Number, question: Any, fresh: bool = False) -> Entry | Reservation:
-        """What `ask` begins with: the recorded answer to the identical question, or a charge for a new one."""
+        """The first step of `ask`: the recorded answer to the identical question, or a charge for a new one."""
         level = as_level(level)
         self.require_active()
-        if not fresh and (known := self.find(question, level)):
-            return known
+        if not fresh and (entry := self.find(question, level)):
+            return entry
         return self._reserve((level,), lambda filter: filter.cost(level), question, 0, fresh)
 
     def ask_batch(
@@ -427,22 +434,22 @@ class Account:
         delta: Number | None = None,
         fresh: bool = False,
     ) -> Entry:
-        """`ask` for several releases that are declared together: `reserve_batch` says what they cost."""
-        taken = self.take_batch(levels, question, delta, fresh)
-        return taken if isinstance(taken, Entry) else taken.complete(draw())
+        """`ask` for several releases that are declared together, at the cost of `reserve_batch`."""
+        outcome = self.take_batch(levels, question, delta, fresh)
+        return outcome if isinstance(outcome, Entry) else outcome.complete(draw())
 
     def take_batch(
         self, levels: Sequence[Level | Number], question: Any, delta: Number | None = None, fresh: bool = False
     ) -> Entry | Reservation:
-        """What `ask_batch` begins with: the recorded answers to the identical batch, or a charge for new ones."""
-        listed, price = _priced(levels, delta)
+        """The first step of `ask_batch`: the recorded answers to the identical batch, or a charge for new ones."""
+        batch, price = _batch_price(levels, delta)
         self.require_active()
-        if not fresh and (known := self.find(question)):
-            return known
-        return self._reserve(listed, price, question, 0, fresh)
+        if not fresh and (entry := self.find(question)):
+            return entry
+        return self._reserve(batch, price, question, 0, fresh)
 
     def reserve(self, level: Level | Number, question: Any) -> Reservation:
-        """Charge one release, durably, before its answer is drawn; `BudgetSpent` if the budget does not allow it.
+        """Charge one release, durably, before its answer is drawn; `BudgetSpent` if the budget is insufficient.
 
         The charge is made by the call, and stays whether or not `complete` follows: the answer may have been seen. Use
         it in a `with` block or not.
@@ -464,8 +471,8 @@ class Account:
     ) -> Reservation:
         """Charge several releases that are declared together, before any of their answers, as one entry.
 
-        With a basic filter and a `delta` for the whole batch they cost what exact composition says at that delta, often
-        much less than their sum.
+        With a basic filter and a `delta` for the whole batch they cost the epsilon of exact composition at that delta,
+        often much less than their sum.
 
         Examples
         --------
@@ -476,16 +483,16 @@ class Account:
         >>> print(account.left)                                     # the sum would have been 5
         epsilon 0.792467 of 3, delta 9e-06 of 1e-05
         """
-        listed, price = _priced(levels, delta)
-        return self._reserved(listed, price, question, 0)
+        batch, price = _batch_price(levels, delta)
+        return self._reserved(batch, price, question, 0)
 
     def reserve_schedule(
         self, level: Level | Number, slots: int, question: Any, delta: Number | None = None
     ) -> Schedule:
-        """Charge so many slots of one level now, and ask in them later, whatever earlier answers suggest.
+        """Charge a number of slots of one level now, and use them later for adaptively chosen questions.
 
         The levels are fixed in advance, so exact composition holds although the questions are not (LIM Theorem 2.4.3).
-        Stop early at will; slots that are not used stay charged.
+        Unused slots stay charged.
 
         Examples
         --------
@@ -504,7 +511,7 @@ class Account:
         return Schedule(self, self._reserved((level,), price, question, int(slots)).number)
 
     def schedule(self, number: int) -> Schedule:
-        """The schedule that is this entry, after a restart say."""
+        """The schedule of an entry, for instance after a restart."""
         return Schedule(self, number)
 
     def require_active(self) -> None:
@@ -514,22 +521,22 @@ class Account:
         that takes the process with it has failed as well.
         """
         with self._storage.read() as book:
-            stopped = self._last(book).kind == SUSPEND
-        if not stopped and (folder := self._folder) and is_marked(folder, self._key):
+            suspended = self._last(book).kind == SUSPEND
+        if not suspended and (folder := self._folder) and is_marked(folder, self._key):
             with self._storage.write(self.dataset) as book:
-                stopped = self._suspend_for_ended(book)
-        if stopped:
+                suspended = self._suspend_for_ended(book)
+        if suspended:
             raise AccountSuspended
 
     def suspend(self, entry: int, reasons: Sequence[str] = (), slot: int = 0) -> None:
-        """Answer no question any more, whoever asks, until `resume`; durable when it returns.
+        """Suspend the account for everybody until `resume`; durable when it returns.
 
         Parameters
         ----------
         entry, slot : int
             The question that could not be finished.
         reasons : list of str
-            Why, in the engine's own words: written to the log of failures alone.
+            The engine's error messages: written only to the log of failures.
 
         Examples
         --------
@@ -547,13 +554,13 @@ class Account:
             if last.kind != SUSPEND:
                 self._add_suspension(book, last, entry)
         secret = self._secret.hex()  # which statements hold, and engines repeat
-        said = [reason.replace(secret, "(the secret of the account)") for reason in reasons]
-        write_failure(self._logs(), self.dataset, entry, slot, said)
+        texts = [reason.replace(secret, "(the secret of the account)") for reason in reasons]
+        write_failure(self._logs(), self.dataset, entry, slot, texts)
 
     def resume(self) -> str | None:
-        """Answer questions again; since when the account was suspended, or None if it was not.
+        """Lift a suspension and return when it began, or None if the account was not suspended.
 
-        For the owner, who has looked at the log of failures (`failures`).
+        For the owner, after a look at the log of failures (`failures`).
         """
         with self._storage.write(self.dataset) as book:
             self._suspend_for_ended(book)
@@ -561,8 +568,8 @@ class Account:
             last = self._last(book)
             if last.kind != SUSPEND:
                 return None
-            book.add(following(last, RESUME, 0, 0, _sums(last)), None)
-            for mark in self._ended():
+            book.add(next_event(last, RESUME, 0, 0, _carried_sums(last)), None)
+            for mark in self._orphaned_marks():
                 mark.path.unlink(missing_ok=True)
         return last.time
 
@@ -572,14 +579,15 @@ class Account:
             return fold(book.events(self.dataset)[1:], self.filter)
 
     def check(self, head: str | None = None) -> LedgerCheck:
-        """Read the whole ledger anew, recompute the chain, every sum and cost, and see where questions are filed.
+        """Read the whole ledger again and recompute its chain, every sum and cost, and the keys of its questions.
 
-        Damage that leaves nothing to compare is a `BadFile`. A chain alone cannot tell a ledger from an older copy of
-        it: a head printed earlier can.
+        Damage that leaves nothing to compare is a `BadFile`. The chain alone cannot distinguish a ledger from an older
+        copy of it; a head printed earlier can.
 
         Parameters
         ----------
-        head : a head of an earlier report, which the chain must hold; None if there is none at hand
+        head : str, optional
+            The head of an earlier report, which the chain must contain.
         """
         from utmost.accounting.checks import check_account
 
@@ -589,88 +597,92 @@ class Account:
 
     def _find(self, book: Book, key: str, level: Level | None) -> Entry | None:
         for event in book.answers(self.dataset, key):
-            entry = self._folded(book, event.entry)
+            entry = self._read_entry(book, event.entry)
             if level is None or entry.level == level:
-                asked = entry.used[event.slot - 1][0] if event.slot else entry.question
-                if question_key(asked) != key:
-                    raise changed(self.dataset, event.number)
-                return replace(entry, question=asked, answer=event.body["answer"], state="done", head=event.head)
+                question = entry.used[event.slot - 1][0] if event.slot else entry.question
+                if question_key(question) != key:
+                    raise hash_mismatch(self.dataset, event.number)
+                return replace(entry, question=question, answer=event.body["answer"], state="done", head=event.head)
         return None
 
     def _reserved(self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int) -> Reservation:
         self.require_active()
-        taken = self._reserve(levels, price, question, slots)
-        assert isinstance(taken, Reservation)
-        return taken
+        reservation = self._reserve(levels, price, question, slots)
+        assert isinstance(reservation, Reservation)
+        return reservation
 
     def _reserve(
         self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int, fresh: bool = True
     ) -> Reservation | Entry:
-        """Charge, or, unless it must be `fresh`, return the entry that another process has completed meanwhile."""
-        asked, key = plain(question, "the question"), question_key(question)
-        charge = self._charging(levels, price, asked, slots)
+        """Charge a spend, or, unless `fresh`, return the entry that another process has completed meanwhile."""
+        plain_question, key = plain(question, "the question"), question_key(question)
+        charge = self._charging(levels, price, plain_question, slots)
         with self._write() as book:
             self._require_active(book)
-            if not fresh and (known := self._find(book, key, levels[0] if len(levels) == 1 else None)):
-                return known
+            if not fresh and (entry := self._find(book, key, levels[0] if len(levels) == 1 else None)):
+                return entry
             event = charge(book)
-        return Reservation(self, event.entry, 0, asked, event.head)
+        return Reservation(self, event.entry, 0, plain_question, event.head)
 
     def _write(self) -> AbstractContextManager[Book]:
-        """A transaction in which nobody else spends from this account."""
+        """An exclusive transaction on this account."""
         return self._storage.write(self.dataset)
 
     def _charging(self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int) -> Callable[[Book], Event]:
-        """What charges a spend in a transaction, and refuses one that does not fit; it is priced beforehand."""
+        """A function that charges a spend in a transaction or refuses it; the cost is computed here, before."""
         cost, key = price(self.filter), question_key(question)
 
         def charge(book: Book) -> Event:
             last = self._last(book)
-            left = Left(self.filter, last.spent())
-            if not self.filter.allows([left.spent, cost]):
-                raise refusal(levels, cost, left, slots, self.called)
-            body = self._carried(last) | {
+            remainder = Left(self.filter, last.spent())
+            if not self.filter.allows([remainder.spent, cost]):
+                raise refusal(levels, cost, remainder, slots, self.called)
+            body = self._carried_state(last) | {
                 "levels": [level.to_json() for level in levels],
                 "slots": slots,
                 "cost": [amount.to_json() for amount in cost],
                 "question": question,
-                "spent": [amount.to_json() for amount in self.filter.total([left.spent, cost])],
+                "spent": [amount.to_json() for amount in self.filter.total([remainder.spent, cost])],
                 "entries": last.body["entries"] + 1,
             }
-            event = following(last, "reserve", last.body["entries"] + 1, 0, body)
+            event = next_event(last, "reserve", last.body["entries"] + 1, 0, body)
             book.add(event, key)
             return event
 
         return charge
 
-    def _carried(self, last: Event) -> dict[str, Any]:
-        """What a spend carries on from the event before: its sums, the table, and the one before if that was another.
+    def _carried_state(self, last: Event) -> dict[str, Any]:
+        """The state that a spend copies from the event before: its sums, the table, and an earlier table if different.
 
-        An account that is opened without a table carries on the latest.
+        An account that is opened without a table keeps the latest.
         """
-        before = _table_of(last)
-        table = self.table or before
-        carried = {**_sums(last), **({} if table is None else {"table": table.to_json()})}
-        return carried if before in (None, table) else {**carried, "table_before": before and before.to_json()}
+        previous_table = _table_of(last)
+        table = self.table or previous_table
+        carried = {**_carried_sums(last), **({} if table is None else {"table": table.to_json()})}
+        return (
+            carried
+            if previous_table in (None, table)
+            else {**carried, "table_before": previous_table and previous_table.to_json()}
+        )
 
     def _entry(self, number: int) -> Entry:
         if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
             raise InvalidInput(f"the entry is {shown(number)}; entries are numbered from 1.")
         with self._storage.read() as book:
-            return self._folded(book, int(number))
+            return self._read_entry(book, int(number))
 
-    def _folded(self, book: Book, number: int) -> Entry:
+    def _read_entry(self, book: Book, number: int) -> Entry:
         events = book.of_entry(self.dataset, number)
         if not events:
             raise InvalidInput(f"the account has no entry {number}.")
         return fold(events, self.filter)[0]
 
     def _use_slot(self, number: int, question: Any) -> Reservation:
-        key, asked = question_key(question), plain(question, "the question")
+        key, plain_question = question_key(question), plain(question, "the question")
         self.require_active()
         with self._storage.write(self.dataset) as book:
             self._require_active(book)
-            entry = self._folded(book, number)
+            entry = self._read_entry(book, number)
             if len(entry.used) >= entry.slots:
                 raise BudgetSpent(
                     f"all {entry.slots} slots of entry {number} are used; reserve another schedule.",
@@ -678,19 +690,19 @@ class Account:
                     left=Left(self.filter, self._last(book).spent()),
                 )
             last = self._last(book)
-            body = {"question": asked, **self._carried(last)}
-            event = following(last, "slot", number, len(entry.used) + 1, body)
+            body = {"question": plain_question, **self._carried_state(last)}
+            event = next_event(last, "slot", number, len(entry.used) + 1, body)
             book.add(event, key)
-        return Reservation(self, number, event.slot, asked, event.head)
+        return Reservation(self, number, event.slot, plain_question, event.head)
 
     def _complete(self, reservation: Reservation, answer: Any) -> Entry:
         number, slot = reservation.number, reservation.slot
-        again = "" if slot else f" (account.reservation({number}))"
+        remedy = "" if slot else f" (account.reservation({number}))"
         try:
             recorded = plain(answer, "the answer")
         except InvalidInput as problem:
             raise InvalidInput(
-                f"{problem} The charge stands, and entry {number} can still be completed with such data{again}."
+                f"{problem} The charge stands, and entry {number} can still be completed with such data{remedy}."
             ) from None
         self.require_active()
         try:
@@ -698,19 +710,19 @@ class Account:
                 events = self._completed(book, reservation, recorded)
         except LedgerFailed as problem:
             raise LedgerFailed(
-                f"{problem} The charge of entry {number} stands, and it can be completed again{again}."
+                f"{problem} The charge of entry {number} stands, and it can be completed again{remedy}."
             ) from None
         return fold(events, self.filter)[0]
 
     def _completed(self, book: Book, reservation: Reservation, answer: Any) -> list[Event]:
-        """Add the answer of an entry to the book; all events of the entry."""
+        """Add the answer of an entry to the book and return all events of the entry."""
         number, slot = reservation.number, reservation.slot
         self._require_active(book)
         events = book.of_entry(self.dataset, number)
         if any(event.kind == "complete" and event.slot == slot for event in events):
             raise InvalidInput(f"entry {number} is complete already; reserve again for a new answer.")
         last = self._last(book)
-        event = following(last, "complete", number, slot, {"answer": answer, **_sums(last)})
+        event = next_event(last, "complete", number, slot, {"answer": answer, **_carried_sums(last)})
         book.add(event, question_key(reservation.question))
         return [*events, event]
 
@@ -721,28 +733,28 @@ class Account:
             raise AccountSuspended
 
     def _add_suspension(self, book: Book, last: Event, entry: int) -> None:
-        book.add(following(last, SUSPEND, 0, 0, {"entry": entry, **_sums(last)}), None)
+        book.add(next_event(last, SUSPEND, 0, 0, {"entry": entry, **_carried_sums(last)}), None)
 
     def _suspend_for_ended(self, book: Book) -> bool:
-        """Whether the account is suspended: already, or now, because a process ended in the middle of a question."""
+        """Suspend the account if a process ended in the middle of a question; return whether it is suspended."""
         last = self._last(book)
         if last.kind == SUSPEND:
             return True
-        ended = []
-        for mark in self._ended():
+        unanswered = []
+        for mark in self._orphaned_marks():
             if self._has_answer(book, mark):
                 mark.path.unlink(missing_ok=True)  # it ended right after its answer was recorded
             else:
-                ended.append(mark)
+                unanswered.append(mark)
                 write_failure(self._logs(), self.dataset, mark.entry, mark.slot, [ENDED])
-        if ended:
-            self._add_suspension(book, last, ended[0].entry)
-        return bool(ended)
+        if unanswered:
+            self._add_suspension(book, last, unanswered[0].entry)
+        return bool(unanswered)
 
-    def _ended(self) -> list[Mark]:
+    def _orphaned_marks(self) -> list[Mark]:
         """The marks of questions whose process ended before it removed them."""
         folder = self._folder
-        return [] if folder is None else left_behind(folder, self._key)
+        return [] if folder is None else orphaned_marks(folder, self._key)
 
     def _has_answer(self, book: Book, mark: Mark) -> bool:
         events = book.of_entry(self.dataset, mark.entry)
@@ -750,12 +762,12 @@ class Account:
 
     @property
     def _folder(self) -> Path | None:
-        """Where questions in flight have their marks; an account in memory ends with its process."""
+        """The folder of marks of running questions; None for an account in memory, which ends with its process."""
         return self._storage.beside(".running") if self.kept else None
 
     @property
     def _key(self) -> str:
-        """What the marks of this account begin with."""
+        """The prefix of the names of this account's marks."""
         return hashlib.sha256(self._secret + self.dataset.encode()).hexdigest()[:16]
 
     def _logs(self) -> list[Path]:
@@ -769,7 +781,7 @@ class Account:
                 return self._last(book)
         latest = book.last(self.dataset)
         if latest is None:
-            raise changed(self.dataset, 0)
+            raise hash_mismatch(self.dataset, 0)
         return latest
 
     def __repr__(self) -> str:
@@ -777,15 +789,15 @@ class Account:
 
 
 class Reservation:
-    """A charge whose answer is still to be recorded; as a `with` block it only says where the drawing is done."""
+    """A charge whose answer is still to be recorded; a `with` block only marks where the drawing is done."""
 
     def __init__(self, account: Account, number: int, slot: int, question: Any, head: str) -> None:
         self._account, self.number, self.slot, self.question, self.head = account, number, slot, question, head
-        self._unsuspended = False
-        """Whether it failed, and the ledger could not be told."""
+        self._suspension_failed = False
+        """Whether the question failed and the suspension could not be written to the ledger."""
 
     def complete(self, answer: Any) -> Entry:
-        """Record the answer, durably, and return the entry; `head` is then the chain's head."""
+        """Record the answer, durably, and return the entry; `head` becomes the new head of the chain."""
         entry = self._account._complete(self, answer)
         self.head = entry.head
         return entry
@@ -794,7 +806,7 @@ class Reservation:
     def running(self) -> Iterator[None]:
         """Mark the question as being answered: if the process ends before the block does, the account is suspended.
 
-        However else the block ends, by an error or Ctrl-C, the mark is removed.
+        If the block ends in any other way, by an error or Ctrl-C, the mark is removed.
         """
         account, folder = self._account, self._account._folder
         mark = folder and set_mark(folder, account._key, self.number, self.slot, account._storage.mode)
@@ -802,16 +814,16 @@ class Reservation:
             yield
         finally:
             if mark:
-                remove_mark(mark, stays=self._unsuspended)
+                remove_mark(mark, stays=self._suspension_failed)
 
     def suspend(self, reasons: Sequence[str]) -> None:
         """Suspend the account because this question cannot be finished, and log why.
 
-        If the ledger cannot be written, the mark of `running` stays, and does the same when the next question comes.
+        If the ledger cannot be written, the mark of `running` stays and suspends the account at the next question.
         """
-        self._unsuspended = True
+        self._suspension_failed = True
         self._account.suspend(self.number, reasons, self.slot)
-        self._unsuspended = False
+        self._suspension_failed = False
 
     def __enter__(self) -> Reservation:
         return self
@@ -821,7 +833,7 @@ class Reservation:
 
 
 def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
-    """The entries that events tell of."""
+    """The entries that a list of events describes."""
     entries: dict[int, Entry] = {}
     for event in events:
         body = event.body
@@ -847,35 +859,35 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
             continue
         entry = entries[event.entry]
         if event.kind == "slot":
-            before = TableMark.from_json(body.get("table_before"))
+            previous_table = TableMark.from_json(body.get("table_before"))
             slots = (*entry.used, (body["question"], None))
-            entry = replace(entry, used=slots, table=_table_of(event), table_before=before)
+            entry = replace(entry, used=slots, table=_table_of(event), table_before=previous_table)
         elif event.slot:
-            used = list(entry.used)
-            used[event.slot - 1] = (used[event.slot - 1][0], body["answer"])
-            entry = replace(entry, used=tuple(used))
+            pairs = list(entry.used)
+            pairs[event.slot - 1] = (pairs[event.slot - 1][0], body["answer"])
+            entry = replace(entry, used=tuple(pairs))
         else:
             entry = replace(entry, answer=body["answer"], state="done")
         entries[event.entry] = replace(entry, head=event.head)
     return list(entries.values())
 
 
-def _sums(last: Event) -> dict[str, Any]:
-    """What every event carries on from the one before, if nothing is charged."""
+def _carried_sums(last: Event) -> dict[str, Any]:
+    """The state that every event copies from the one before if nothing is charged."""
     return {name: last.body[name] for name in ("spent", "entries", "table") if name in last.body}
 
 
 def _table_of(event: Event) -> TableMark | None:
-    """The table that was asked last, up to an event."""
+    """The table queried last, up to an event."""
     return TableMark.from_json(event.body.get("table"))
 
 
-def _apart(one: TableMark, other: TableMark) -> str:
-    """The name of another table, or that one of the same name differs in place or columns."""
-    return f", not {other.name!r}" if one.name != other.name else " in another place or with other columns"
+def _table_difference(first: TableMark, second: TableMark) -> str:
+    """How one table differs from another: by its name, or else by its place or columns."""
+    return f", not {second.name!r}" if first.name != second.name else " in another place or with other columns"
 
 
-def _priced(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:
-    """The levels of a batch, and what they cost together."""
-    listed, counts = counted(levels)
-    return listed, lambda filter: filter.batch_cost(counts, delta)
+def _batch_price(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:
+    """The levels of a batch, and a function for their cost together."""
+    batch, counts = count_levels(levels)
+    return batch, lambda filter: filter.batch_cost(counts, delta)

@@ -1,4 +1,4 @@
-"""Whether the account of a data set is sound: its chain, the sums it carries, and where its questions are filed."""
+"""Integrity checks of an account: its hash chain, the sums it carries, and the keys of its questions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from utmost.accounting.account import RESUME, SUSPEND, Event, Filter, Spent, may_follow, question_key
 from utmost.accounting.entries import TableMark
-from utmost.accounting.storage import START, changed
+from utmost.accounting.storage import START, hash_mismatch
 from utmost.errors import UtmostError
 from utmost.exact import Amount
 from utmost.mechanism.certification import Check
 from utmost.privacy import level_from_json
 
 MOST_TABLES = 10
-"""How many tables of one account are named."""
+"""How many tables of one account a check lists by name."""
 
 
 @dataclass(frozen=True)
 class LedgerCheck:
-    """What a check of an account found; true if every part holds."""
+    """The results of checking an account; true if every check passed."""
 
     dataset: str
     head: str
@@ -38,19 +38,19 @@ class LedgerCheck:
 def check_account(
     dataset: str, filter: Filter, events: Sequence[Event], keys: Sequence[str | None], head: str | None
 ) -> LedgerCheck:
-    """What the whole history of an account says of itself; `Account.check` reads it anew for that."""
+    """Check the whole history of an account, as `Account.check` has read it from storage."""
     if not events:
-        raise changed(dataset, 0)
+        raise hash_mismatch(dataset, 0)
     checks = [check_chain(events)]
-    if checks[0].passed:  # what a broken chain says of sums and questions means nothing
+    if checks[0].passed:  # with a broken chain, sums and questions mean nothing
         checks += [check_sums(events, filter), check_questions(events, keys)]
         if any(event.kind in (SUSPEND, RESUME) for event in events):
             checks.append(check_suspensions(events))
         if any("table" in event.body for event in events):
             checks.append(tables_of(events))
     if head is not None:
-        wanted = head.strip().lower()
-        place = next((i for i, event in enumerate(events) if event.head == wanted), None)
+        digest = head.strip().lower()
+        place = next((i for i, event in enumerate(events) if event.head == digest), None)
         later = "" if place is None else f"event {place + 1} of {len(events)} has it"
         missing = "no event has it: an older copy of the ledger was put back, or the head is of another account"
         checks.append(Check("head", place is not None, later or missing))
@@ -58,30 +58,30 @@ def check_account(
 
 
 def check_chain(events: Sequence[Event]) -> Check:
-    """That every event is hashed with the one before, and none is missing."""
+    """Check that every event is hashed with the one before, and none is missing."""
     previous = START
     for expected, event in enumerate(events):
-        if event.number != expected or event.hashed(previous) != event.head:
+        if event.number != expected or event.head_after(previous) != event.head:
             return Check("chain", False, f"event {expected} was changed, removed or added after it was written")
         previous = event.head
     return Check("chain", True, f"{len(events)} event{'s' * (len(events) != 1)}, each hashed with the one before")
 
 
 def check_questions(events: Sequence[Event], keys: Sequence[str | None]) -> Check:
-    """That every question is filed under its own key, so that it is found when it is asked again."""
-    asked: dict[tuple[int, int], str] = {}
+    """Check that every question is filed under its own key, so that a repeated question finds its answer."""
+    question_keys: dict[tuple[int, int], str] = {}
     for event, key in zip(events, keys, strict=True):
         if event.kind in ("reserve", "slot"):
-            asked[event.entry, event.slot] = question_key(event.body["question"])
-        if event.kind != "open" and key != asked.get((event.entry, event.slot)):
+            question_keys[event.entry, event.slot] = question_key(event.body["question"])
+        if event.kind != "open" and key != question_keys.get((event.entry, event.slot)):
             return Check("questions", False, f"event {event.number} is filed under another question than its own")
-    return Check("questions", True, f"{len(asked)} questions, each under its own key")
+    return Check("questions", True, f"{len(question_keys)} questions, each under its own key")
 
 
 def check_suspensions(events: Sequence[Event]) -> Check:
-    """That nothing was charged or recorded while the account was suspended, and only what was suspended was resumed."""
-    for before, event in pairwise(events):
-        if not may_follow(before.kind, event.kind):
+    """Check that nothing was charged or recorded during a suspension, and every resumption follows a suspension."""
+    for previous, event in pairwise(events):
+        if not may_follow(previous.kind, event.kind):
             return Check("suspensions", False, f"event {event.number} cannot follow the one before")
     count = sum(event.kind == SUSPEND for event in events)
     state = f"suspended since {events[-1].time}" if events[-1].kind == SUSPEND else "none now"
@@ -89,7 +89,7 @@ def check_suspensions(events: Sequence[Event]) -> Check:
 
 
 def tables_of(events: Sequence[Event]) -> Check:
-    """Which tables the account was used with, one after the other: public, and never a failure."""
+    """The tables that the account was used with, in order: for information, never a failure."""
     marks = [TableMark.from_json(event.body.get("table")) for event in events]
     runs = [mark.name for mark, _ in groupby(mark for mark in marks if mark is not None)]
     if len(runs) == 1:
@@ -101,7 +101,7 @@ def tables_of(events: Sequence[Event]) -> Check:
 
 
 def check_sums(events: Sequence[Event], filter: Filter) -> Check:
-    """That every event carries the sum of the costs up to it, within the limits, and every level what it costs."""
+    """Check that every event carries the sum of the costs so far, within the limits, and charges cover their levels."""
     spent = filter.total([])
     try:
         for event in events:
@@ -118,7 +118,7 @@ def check_sums(events: Sequence[Event], filter: Filter) -> Check:
 
 
 def _pays(body: Any, cost: tuple[Amount, ...], filter: Filter) -> bool:
-    """Whether a single release was charged what its level costs; what was declared together has a cost of its own."""
+    """Whether a single release was charged the cost of its level; batches and schedules have composed costs."""
     if len(body["levels"]) > 1 or body["slots"]:
         return True
     return filter.pays(level_from_json(body["levels"][0]), cost)

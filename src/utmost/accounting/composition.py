@@ -1,4 +1,4 @@
-"""How promises add up: the exact privacy of several releases, or certified bounds on it.
+"""Composition: the exact privacy of several releases together, or certified bounds on it.
 
 For levels (epsilon_l, delta_l) fixed in advance, adaptively chosen questions included, the total is
 
@@ -8,8 +8,8 @@ with L the sum of independent losses +-epsilon_l of randomised response, +epsilo
 e^epsilon_l/(1 + e^epsilon_l) (LIM Theorem 2.4.3 for equal levels, and the argument of its proof for others). Nothing
 smaller is true for all mechanisms with these levels. In general it is #P-hard to compute (Murtagh and Vadhan 2016);
 `outcomes.py` computes it where it can be, `inversion.py` bounds it elsewhere. Of rho-zCDP levels only the moments of
-the loss are known (`concentrated.py`): where one takes part, the upper bound is made of moments, and the lower one is
-that of Gaussian noise.
+the loss are known (`concentrated.py`): with one of them, the upper bound comes from moments, and the lower one from
+Gaussian noise.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ MOST_COUNT = 10**9
 MOST = math.nextafter(math.inf, 0)
 MOST_CORNERS = 10**5
 QUICK = 100.0
-"""How much coarser the bounds are that a search for epsilon begins with."""
+"""The factor by which the bounds at the beginning of a search for epsilon are coarser."""
 
 
 @cites("LIM-theorem-2.4.3")
 def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Composition:
     """The composition of releases at levels that are fixed in advance.
 
-    The questions may depend on earlier answers; the levels, their number and their order may not. For levels chosen on
-    the way there are filters (`um.Ledger`).
+    The questions may depend on earlier answers; the levels, their number and their order may not. For adaptively chosen
+    levels there are filters (`um.Ledger`).
 
     Parameters
     ----------
-    levels : iterable, or one level
-        Levels (a number is an epsilon), certified mechanisms, solutions, or pairs (mechanism, space). Mechanisms count
-        with the losses their probabilities really have, which is less than their level says. `loss_between` of a
-        mechanism and two of its points stands for a release at two known datasets.
+    levels : iterable or level
+        Levels (a number is an epsilon), certified mechanisms, solutions, or pairs (mechanism, space). A mechanism
+        counts with the actual privacy loss of its probabilities, which is less than its level allows. `loss_between` of
+        a mechanism and two of its points stands for a release at two known datasets.
     times : int
-        How often the whole list occurs, so that ten million releases need no list.
+        How often the whole list is repeated, so that ten million releases need no list.
 
     Examples
     --------
@@ -77,19 +77,19 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
     if not isinstance(times, int | np.integer) or isinstance(times, bool) or not 0 <= times <= MOST_COUNT:
         raise InvalidInput(f"times is {times!r}; give a whole number from 0 to {MOST_COUNT}.")
     single = isinstance(levels, Level | Rows | Loss | Solution | str) or not isinstance(levels, Iterable)
-    listed = [levels] if single or _is_pair(levels) else list(levels)  # type: ignore[arg-type]
-    return _joined([(part, int(times)) for item in listed for part in _parts(_release(item))])
+    items = [levels] if single or _is_pair(levels) else list(levels)  # type: ignore[arg-type]
+    return _merged_composition([(part, int(times)) for item in items for part in _parts(_release(item))])
 
 
 def composed(levels: Iterable[tuple[Level, int]]) -> Composition:
-    """The composition of levels, each so many times.
+    """The composition of pairs (level, number of releases).
 
     Examples
     --------
     >>> composed([(GaussianDP(0.3), 1), (GaussianDP(0.2), 4)]).gaussian
     0.5
     """
-    return _joined([(part, count) for level, count in levels for part in _parts(level)])
+    return _merged_composition([(part, count) for level, count in levels for part in _parts(level)])
 
 
 class Composition:
@@ -97,13 +97,13 @@ class Composition:
 
     def __init__(self, counted: dict[Any, int]) -> None:
         self.releases = tuple(counted.items())
-        """The different releases, and how often each occurs."""
+        """The distinct releases, each with its number of occurrences."""
         self._squared_mu: Fraction | float = Fraction(0)
         self._rho: Fraction | float = Fraction(0)
         self._parts: list[tuple[Loss, int]] = []
         infinite: list[tuple[Fraction, int]] = []
         labels: list[tuple[Level | None, int]] = []
-        every: list[tuple[GaussianDP | ZCDP | Loss, int]] = []
+        entries: list[tuple[GaussianDP | ZCDP | Loss, int]] = []
         for item, count in self.releases:
             if isinstance(item, GaussianDP | ZCDP):
                 if isinstance(item, ZCDP):
@@ -111,10 +111,10 @@ class Composition:
                 else:
                     self._squared_mu += count * (item.mu**2 if item.mu == math.inf else Fraction(item.mu) ** 2)
                 labels.append((item, count))
-                every.append((item, count))
+                entries.append((item, count))
                 continue
             loss = loss_of(item)
-            every.append((loss, count))
+            entries.append((loss, count))
             labels.append((loss.label or loss.level, count))
             infinite += [(loss.infinite, count)] if loss.infinite else []
             if loss.values.any() or loss.blur:
@@ -123,33 +123,35 @@ class Composition:
             infinite = [(Fraction(1), 1)]
         self._infinite = _at_least_one(infinite)
         """Bounds on the probability that some loss is infinite: equal where they are exact."""
-        self._fixed = _fixed_choices(every)
-        """Compositions that attackers reach, if the losses of this one are only above them: bounds from below."""
+        self._fixed = _fixed_choices(entries)
+        """Compositions that an attacker can attain, where the losses of this one only dominate them: lower bounds."""
         self._reverse: Composition | None = None
-        if any(isinstance(one, Loss) and one.reverse for one, _ in every):
-            self._reverse = _joined([(getattr(one, "reverse", None) or one, count) for one, count in every])
-        """The same releases with the two datasets exchanged, if they are given and the exchange matters."""
+        if any(isinstance(entry, Loss) and entry.reverse for entry, _ in entries):
+            self._reverse = _merged_composition(
+                [(getattr(entry, "reverse", None) or entry, count) for entry, count in entries]
+            )
+        """The same releases with the two datasets exchanged, for asymmetric losses between given datasets."""
         self._labelled: Composition | None = None
         if any(loss.label for loss, _ in self._parts) and all(label is not None for label, _ in labels):
-            self._labelled = _joined(labels)
-        """The same releases at what they were certified for, which no rounding of losses may exceed."""
+            self._labelled = _merged_composition(labels)
+        """The same releases at their certified levels: an upper bound whatever the rounding of losses."""
         if self._rho and self._rho != math.inf and not self._fixed:
             self._fixed = [self._with_gaussian_noise()]
 
     def _with_gaussian_noise(self) -> Composition:
-        """The same releases with Gaussian noise of this rho, which is mu^2/2, where only a rho is known."""
+        """The same releases with each zCDP level replaced by Gaussian noise of the same rho = mu^2/2."""
         noisy = copy.copy(self)
         noisy._squared_mu, noisy._rho = self._squared_mu + 2 * self._rho, Fraction(0)
         return noisy
 
     @property
     def count(self) -> int:
-        """How many releases there are."""
+        """The number of releases."""
         return sum(count for _, count in self.releases)
 
     @property
     def gaussian(self) -> float:
-        """The mu of all Gaussian levels together: the root of the sum of squares."""
+        """The mu of all Gaussian levels together: the square root of the sum of squares."""
         return math.sqrt(to_float(self._squared_mu))
 
     @cached_property
@@ -168,10 +170,10 @@ class Composition:
     @cached_property
     def _largest_float(self) -> float:
         """The sum of epsilons, or the next float above it."""
-        most = float(self.largest)
-        if math.isinf(most) or self.largest <= Amount(as_rational(most)):
-            return most
-        return float(np.nextafter(most, np.inf))
+        bound = float(self.largest)
+        if math.isinf(bound) or self.largest <= Amount(as_rational(bound)):
+            return bound
+        return float(np.nextafter(bound, np.inf))
 
     def delta(self, epsilon: Number) -> float:
         """The total delta at an epsilon, never too small: the upper one of `bounds`."""
@@ -180,11 +182,11 @@ class Composition:
     def bounds(self, epsilon: Number) -> tuple[float, float]:
         """A lower and an upper bound on the least total delta at an epsilon, with all rounding counted.
 
-        The two agree to many digits for levels but zCDP, and for mechanisms whose worst pair of neighbours is the worst
-        for every test, either way round. With zCDP levels the upper one is that of their moments, and the lower one is
-        reached by Gaussian noise. For others the upper one is that of the hull of all pairs in every release. The
-        lower one is reached by an attacker who fixes in advance the neighbours, and which of them comes first, of every
-        release but the last, and chooses those of the last by the answers so far.
+        The two agree to many digits for all levels but zCDP, and for mechanisms with one pair of neighbours that is the
+        worst for every test, in either order. With zCDP levels the upper bound comes from moments, and the lower one is
+        attained by Gaussian noise. For other mechanisms the upper bound is that of the hull of all pairs in every
+        release; the lower one is attained by an attacker who fixes the ordered pair of neighbours in advance for every
+        release but the last, and chooses that of the last by the answers so far.
 
         Examples
         --------
@@ -195,16 +197,16 @@ class Composition:
         return self._at(epsilon)
 
     def _at(self, epsilon: Number, lower: bool = True) -> tuple[float, float]:
-        """The bounds at an epsilon; without work for the lower one if it is not wanted."""
+        """The bounds at an epsilon; `lower=False` saves the work of the lower one."""
         exact = nonnegative(epsilon, "epsilon")
         if exact == math.inf:
             return downward(self._infinite[0]), upward(self._infinite[1])
         beyond, rounded = self.largest <= Amount(exact), to_float(exact)
-        if math.isinf(rounded):  # no float is so large: what holds at the largest float, and at infinity
+        if math.isinf(rounded):  # no float is so large: the bounds at infinity and at the largest float
             return downward(self._infinite[0]), self._bounds(MOST, beyond)[1]
         low, high = self._bounds(rounded, beyond)
         if self._fixed:
-            attained = (one.bounds(epsilon)[0] for one in self._fixed) if lower else ()
+            attained = (composition.bounds(epsilon)[0] for composition in self._fixed) if lower else ()
             low = max([downward(self._infinite[0]), *attained])
         if self._reverse:
             back = self._reverse._at(epsilon, lower)
@@ -218,15 +220,15 @@ class Composition:
     def epsilon_bounds(self, delta: Number) -> tuple[float, float]:
         """A lower and an upper bound on the least total epsilon at a delta."""
         target = _probability(delta)
-        low = max((one.epsilon_bounds(delta)[0] for one in self._fixed), default=None)
-        found = self._least_epsilon(target, 0) if low is None else low, self._least_epsilon(target, 1)
+        low = max((composition.epsilon_bounds(delta)[0] for composition in self._fixed), default=None)
+        bounds = self._least_epsilon(target, 0) if low is None else low, self._least_epsilon(target, 1)
         if self._reverse is None:
-            return found
+            return bounds
         back = self._reverse.epsilon_bounds(delta)
-        return max(found[0], back[0]), max(found[1], back[1])
+        return max(bounds[0], back[0]), max(bounds[1], back[1])
 
     def surely_exceeds(self, epsilon: Number, delta: Number) -> bool:
-        """Whether the total delta at an epsilon is surely above this one: quick, by coarse bounds; False if in doubt.
+        """Whether the total delta at an epsilon is certainly above this one; quick, by coarse bounds, False if unknown.
 
         Examples
         --------
@@ -239,14 +241,14 @@ class Composition:
     def region(self, lines: int = 200) -> Region:
         """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.
 
-        Few equal levels have the corners of LIM Theorem 2.4.3; releases at two given datasets (`loss_between`) have
-        those of all their likelihood-ratio tests, which is the region itself, if they are few; otherwise so many
-        epsilons, up to the one at a delta 1e-12 above that of the infinite losses, are taken.
+        For a few equal levels the corners are those of LIM Theorem 2.4.3; for a few releases at two given datasets
+        (`loss_between`) those of all likelihood-ratio tests, which is the region itself. Otherwise a number of epsilons
+        is taken, up to the one at a delta 1e-12 above that of the infinite losses.
 
         Parameters
         ----------
         lines : int
-            How many epsilons to take where the corners are too many.
+            Number of epsilons to take where there are too many corners.
 
         Examples
         --------
@@ -261,11 +263,11 @@ class Composition:
         level = self._parts[0][0].level if len(self._parts) == 1 and not self._squared_mu else None
         if isinstance(level, ApproxDP) and self._parts[0][1] < 2 * lines:
             unit, count = epsilon_of(level), self._parts[0][1]
-            chosen = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)]
+            epsilons = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)]
         else:
-            most = self._least_epsilon(min(Fraction(1), self._infinite[1] + Fraction(1, 10**12)), 1)
-            chosen = np.linspace(0.0, most, lines).tolist() if 0 < most < math.inf else [0.0]
-        return Region.from_levels([(e, self._bounds(e, False)[1]) for e in chosen])
+            largest = self._least_epsilon(min(Fraction(1), self._infinite[1] + Fraction(1, 10**12)), 1)
+            epsilons = np.linspace(0.0, largest, lines).tolist() if 0 < largest < math.inf else [0.0]
+        return Region.from_levels([(e, self._bounds(e, False)[1]) for e in epsilons])
 
     def _region_of_a_pair(self, lines: int) -> Region:
         """The region between two given datasets: its corners if all outcomes are listed, else lines of both kinds."""
@@ -273,11 +275,11 @@ class Composition:
         if outcomes is not None and len(outcomes.second[0]) == 1 and len(outcomes.first[0]) <= MOST_CORNERS:
             return Region.of_losses(*outcomes.first, float(self._infinite[1]))
         sides = []
-        for one in (self, self._reverse):
-            assert one is not None
-            most = one._least_epsilon(min(Fraction(1), one._infinite[1] + Fraction(1, 10**12)), 1)
-            chosen = np.linspace(0.0, most, lines).tolist() if 0 < most < math.inf else [0.0]
-            sides.append([(e, one._bounds(e, False)[1]) for e in chosen])
+        for composition in (self, self._reverse):
+            assert composition is not None
+            largest = composition._least_epsilon(min(Fraction(1), composition._infinite[1] + Fraction(1, 10**12)), 1)
+            epsilons = np.linspace(0.0, largest, lines).tolist() if 0 < largest < math.inf else [0.0]
+            sides.append([(e, composition._bounds(e, False)[1]) for e in epsilons])
         return Region.from_levels(sides[0], sides[1])
 
     def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
@@ -291,12 +293,14 @@ class Composition:
         """Bounds on E[(1 - e^(epsilon - L))+] for the finite losses."""
         if self._infinite[0] == 1 or not (self._parts or self._squared_mu or self._rho):
             return 0.0, 0.0
-        near = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
+        rounding = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
         if self._rho:
             rho = Fraction(self._rho + self._squared_mu / 2)
-            return 0.0, moment_delta(rho, self._parts, Fraction(epsilon) - near)
+            return 0.0, moment_delta(rho, self._parts, Fraction(epsilon) - rounding)
         if not self._parts:
-            low, high = (gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon) + d) for d in (near, -near))
+            low, high = (
+                gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon) + d) for d in (rounding, -rounding)
+            )
             return low[0], high[1]
         if self._outcomes is not None and self._squared_mu:
             return mixed_delta(self._outcomes, Fraction(self._squared_mu), epsilon)
@@ -319,30 +323,30 @@ class Composition:
             return 0.0
         if target < lost or lost == 1:
             return math.inf
-        most, delta = self._largest_float, downward(target) if side else upward(target)
+        largest, delta = self._largest_float, downward(target) if side else upward(target)
         if target == lost or delta == 0:
-            return most
+            return largest
 
         def value(epsilon: float, coarse: float = 1.0) -> float:
-            return self._bounds(epsilon, epsilon >= most, coarse)[side]
+            return self._bounds(epsilon, epsilon >= largest, coarse)[side]
 
         coarse = 1.0 if not self._parts or self._rho or self._outcomes is not None else QUICK
         if value(0.0, coarse) <= delta:
             return 0.0
-        guess = _solve(lambda e: value(e, coarse), delta, self._start, most, 1e-12 if coarse == 1 else 1e-6)
+        guess = _solve(lambda e: value(e, coarse), delta, self._start, largest, 1e-12 if coarse == 1 else 1e-6)
         if coarse > 1:  # Newton's method from the quick solution, with the slope of its neighbourhood
             step = 1e-3 * guess + 1e-9
             fall = (_log(value(guess, coarse)) - _log(value(guess + step, coarse))) / step
             for _ in range(3):
                 ahead = _log(value(guess)) - _log(delta)
                 if -1e-9 <= (ahead if side else -ahead) <= 0:
-                    return min(guess, most)
+                    return min(guess, largest)
                 guess = max(0.0, guess + (ahead + (3e-10 if side else -3e-10)) / max(fall, 1e-9))
-        return _polish(value, delta, min(guess, most), most, upward=side == 1)
+        return _polish(value, delta, min(guess, largest), largest, upward=side == 1)
 
     @property
     def _start(self) -> float:
-        """An epsilon that most deltas of interest lie around."""
+        """A typical epsilon of the composition, at which the search begins."""
         if self._rho:
             return self._fixed[0]._start
         if not self._parts:
@@ -352,12 +356,12 @@ class Composition:
         return start if 0 < start < math.inf else min(1.0, self._largest_float)
 
     def __add__(self, other: Composition) -> Composition:
-        return _joined([*self.releases, *other.releases])
+        return _merged_composition([*self.releases, *other.releases])
 
     def __repr__(self) -> str:
         kinds = len(self.releases)
-        what = f"{self.releases[0][0]}" if kinds == 1 else f"{kinds} different releases"
-        return f"Composition of {self.count} release{'s' if self.count != 1 else ''} ({what})"
+        description = f"{self.releases[0][0]}" if kinds == 1 else f"{kinds} different releases"
+        return f"Composition of {self.count} release{'s' if self.count != 1 else ''} ({description})"
 
 
 def _release(item: Any) -> Any:
@@ -365,41 +369,41 @@ def _release(item: Any) -> Any:
 
 
 def _parts(release: Any) -> tuple[Any, ...]:
-    """A release, or those that it is the composition of: Gaussian privacy but for a delta."""
+    """The parts of a release: Gaussian privacy but for a delta counts as a Gaussian level and a delta."""
     if isinstance(release, ApproxGaussianDP):
         return GaussianDP(release.mu), ApproxDP(0, release.delta)
     return (release,)
 
 
-def _joined(releases: Iterable[tuple[Any, int]]) -> Composition:
-    """A composition in which equal levels are counted together."""
-    counted: dict[_Same, int] = {}
+def _merged_composition(releases: Iterable[tuple[Any, int]]) -> Composition:
+    """The composition of releases, with the counts of equal levels added."""
+    counts: dict[_ReleaseKey, int] = {}
     for item, count in releases:
-        counted[_Same(item)] = counted.get(_Same(item), 0) + count
-    return Composition({same.item: count for same, count in counted.items() if count})
+        counts[_ReleaseKey(item)] = counts.get(_ReleaseKey(item), 0) + count
+    return Composition({key.item: count for key, count in counts.items() if count})
 
 
-def _fixed_choices(every: Sequence[tuple[GaussianDP | ZCDP | Loss, int]]) -> list[Composition]:
-    """What attackers reach who fix the neighbours of all releases but the last in advance.
+def _fixed_choices(entries: Sequence[tuple[GaussianDP | ZCDP | Loss, int]]) -> list[Composition]:
+    """Compositions attained by attackers who fix the neighbours of all releases but the last in advance.
 
-    For the last one, chosen when all other answers are known, the hull of all pairs is attained. The others
-    are the n-th choice of every mechanism, or half each of two of them. None if the hulls are attained anyway.
+    In the last release, chosen when all other answers are known, the hull of all pairs is attained. The others use the
+    n-th pair of every mechanism, or two of them for half of the releases each. Empty if all hulls are attained.
     """
-    loose = [at for at, (one, _) in enumerate(every) if isinstance(one, Loss) and one.attained]
-    if sum(every[at][1] for at in loose) <= 1:
+    unattained = [at for at, (release, _) in enumerate(entries) if isinstance(release, Loss) and release.attained]
+    if sum(entries[at][1] for at in unattained) <= 1:
         return []
-    last = every[loose[-1]][0]
+    last = entries[unattained[-1]][0]
     assert isinstance(last, Loss)
-    pairs = [getattr(one, "attained", ()) or (one,) for one, _ in every]
-    counts = [count - (at == loose[-1]) for at, (_, count) in enumerate(every)]
+    pairs = [getattr(release, "attained", ()) or (release,) for release, _ in entries]
+    counts = [count - (at == unattained[-1]) for at, (_, count) in enumerate(entries)]
     hull: tuple[Any, int] = (replace(last, attained=(), label=None), 1)
     return [
-        _joined(
+        _merged_composition(
             [
                 hull,
                 *(
-                    (some[min(which, len(some) - 1)], share)
-                    for some, count in zip(pairs, counts, strict=True)
+                    (choices[min(which, len(choices) - 1)], share)
+                    for choices, count in zip(pairs, counts, strict=True)
                     for which, share in ((first, count - count // 2), (second, count // 2))
                 ),
             ]
@@ -408,8 +412,8 @@ def _fixed_choices(every: Sequence[tuple[GaussianDP | ZCDP | Loss, int]]) -> lis
     ]
 
 
-class _Same:
-    """A key under which equal levels are one, and other things are what they are."""
+class _ReleaseKey:
+    """A key by which releases are counted: levels by equality, everything else by identity."""
 
     def __init__(self, item: Any) -> None:
         self.item = item
@@ -419,7 +423,7 @@ class _Same:
         return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._key == other._key
+        return isinstance(other, _ReleaseKey) and self._key == other._key
 
 
 def _is_pair(item: Any) -> bool:
@@ -428,13 +432,13 @@ def _is_pair(item: Any) -> bool:
 
 def _at_least_one(chances: Iterable[tuple[Fraction, int]]) -> tuple[Fraction, Fraction]:
     """Bounds on 1 - prod (1 - chance)^count: exact unless that has too many digits."""
-    listed = list(chances)
-    if sum(count * chance.denominator.bit_length() for chance, count in listed) < 10**5:
-        exact = 1 - math.prod(((1 - chance) ** count for chance, count in listed), start=Fraction(1))
+    pairs = list(chances)
+    if sum(count * chance.denominator.bit_length() for chance, count in pairs) < 10**5:
+        exact = 1 - math.prod(((1 - chance) ** count for chance, count in pairs), start=Fraction(1))
         return exact, exact
     with ctx.workprec(BITS):
         low, high = endpoints(
-            1 - math.prod((arb(as_fmpq(1 - chance)) ** count for chance, count in listed), start=arb(1))
+            1 - math.prod((arb(as_fmpq(1 - chance)) ** count for chance, count in pairs), start=arb(1))
         )
     return max(low, Fraction(0)), min(high, Fraction(1))
 
@@ -446,18 +450,18 @@ def _probability(delta: Number) -> Fraction:
     return target
 
 
-def _solve(value: Callable[[float], float], delta: float, start: float, most: float, precision: float) -> float:
-    """Where a decreasing function that is above delta at 0 falls below it, in floating point."""
+def _solve(value: Callable[[float], float], delta: float, start: float, largest: float, precision: float) -> float:
+    """The point where a decreasing function that is above delta at 0 falls below it, in floating point."""
     from scipy.optimize import brentq
 
     def above(epsilon: float) -> float:
         return _log(value(epsilon)) - _log(delta)
 
-    low, high = 0.0, min(start, most)
+    low, high = 0.0, min(start, largest)
     while above(high) > 0:
-        if high >= most:
-            return most
-        low, high = high, min(2 * high, most)
+        if high >= largest:
+            return largest
+        low, high = high, min(2 * high, largest)
     if math.isinf(high):  # beyond the floats
         return low
     return float(brentq(above, low, high, xtol=precision, rtol=max(precision / 4, 1e-13)))
@@ -467,12 +471,12 @@ def _log(delta: float) -> float:
     return math.log(max(delta, 5e-324))
 
 
-def _polish(value: Callable[[float], float], delta: float, guess: float, most: float, upward: bool) -> float:
-    """Move a guess until it is surely on the safe side, by steps that start at the last digits."""
+def _polish(value: Callable[[float], float], delta: float, guess: float, largest: float, upward: bool) -> float:
+    """Move a guess until it is certainly on the safe side, by growing steps that start at the last digits."""
     step = 4 * ULP * max(guess, 1e-3)
     if upward:
-        while guess < most and value(guess) > delta:
-            guess, step = min(guess + step, most), 4 * step
+        while guess < largest and value(guess) > delta:
+            guess, step = min(guess + step, largest), 4 * step
         return guess
     while guess > 0 and value(guess) <= delta:
         guess, step = max(guess - step, 0.0), 4 * step

@@ -1,4 +1,4 @@
-"""Zero-concentrated privacy in sums: what a pure level counts as, and what a total rho says about (epsilon, delta).
+"""zCDP accounting: the rho of a pure level, and the (epsilon, delta) that a total rho implies.
 
 Under rho-zCDP the privacy loss L of a release satisfies E[e^(lambda L)] <= e^(lambda (lambda+1) rho) for every
 lambda > 0, whatever was released before. So moment generating functions multiply along a sequence of releases whose
@@ -26,7 +26,7 @@ from utmost.privacy import ApproxDP
 from utmost.privacy.level import enclose_epsilon
 
 LOG_LAMBDAS = (-40.0, 60.0)
-"""Where the best lambda is looked for; beyond, any other lambda is valid too."""
+"""The range in which the best lambda is searched; any lambda gives a valid bound."""
 
 
 def rho_of_pure(level: ApproxDP) -> Fraction | float:
@@ -41,7 +41,7 @@ def rho_of_pure(level: ApproxDP) -> Fraction | float:
     Parameters
     ----------
     level : PureDP or ApproxDP
-        Its delta plays no part: given that nothing is given away, the rest is epsilon-DP.
+        Its delta is ignored: given that the event of probability delta does not happen, the release is epsilon-DP.
 
     Examples
     --------
@@ -53,20 +53,22 @@ def rho_of_pure(level: ApproxDP) -> Fraction | float:
         return math.inf
     with ctx.workprec(BITS):
         epsilon = enclose_epsilon(level)
-        least = rounded_up(epsilon * (epsilon / 2).tanh())
+        bound = rounded_up(epsilon * (epsilon / 2).tanh())
         square = Fraction(level.exponent) ** 2 / 2 if level.ratio == 1 else rounded_up(epsilon**2 / 2)
-    return min(least, square)  # far below the grain, the square is the smaller number
+    return min(bound, square)  # far below the grain, the square is the smaller number
 
 
 def moment_delta(rho: Fraction, parts: Sequence[Part], epsilon: Fraction) -> float:
-    """A delta for a total of `rho` and of discrete losses at an epsilon: the bound above at its best lambda.
+    """A delta at an epsilon for a total of `rho` and discrete losses: the bound of this module at the best lambda.
 
-    That lambda is found in floating point, the bound at it computed in balls.
+    The lambda is optimised in floating point; the bound is computed in ball arithmetic.
 
     Parameters
     ----------
-    rho : above 0; mu^2/2 for a Gaussian level, whose moment generating function is that of rho-zCDP
-    parts : finite losses, and how often each occurs
+    rho : Fraction
+        Above 0; mu^2/2 for a Gaussian level, whose moment generating function is that of rho-zCDP.
+    parts : sequence of (Loss, int)
+        Finite losses with their numbers of occurrences.
     """
     from scipy.optimize import minimize_scalar
 
@@ -76,8 +78,8 @@ def moment_delta(rho: Fraction, parts: Sequence[Part], epsilon: Fraction) -> flo
         x = math.exp(log_lambda)
         return log_moment(x) - x * (rounded + math.log1p(1 / x)) - math.log1p(x)
 
-    found = minimize_scalar(log_bound, bounds=LOG_LAMBDAS, method="bounded", options={"xatol": 1e-9})
-    lamda = Fraction(math.exp(float(found.x)))
+    minimum = minimize_scalar(log_bound, bounds=LOG_LAMBDAS, method="bounded", options={"xatol": 1e-9})
+    lamda = Fraction(math.exp(float(minimum.x)))
     with ctx.workprec(BITS):
         x = arb(as_fmpq(lamda))
         ball = x * ((x + 1) * as_fmpq(rho) - as_fmpq(epsilon) + x.log()) - (x + 1) * (x + 1).log()
@@ -88,7 +90,7 @@ def moment_delta(rho: Fraction, parts: Sequence[Part], epsilon: Fraction) -> flo
 
 
 def _enclose_log_moment(loss: Loss, x: arb) -> arb:
-    """A ball whose upper end is not below the logarithm of a loss's moment generating function."""
+    """A ball whose upper end bounds the logarithm of a loss's moment generating function from above."""
     if isinstance(loss.level, ApproxDP):
         half = enclose_epsilon(loss.level) / 2
         return ((2 * x + 1) * half).cosh().log() - half.cosh().log()

@@ -1,6 +1,6 @@
-"""What a level costs under each filter that counts it in other than its own epsilon and delta (see `filters`).
+"""The cost of a level under each filter that converts it to another resource, such as rho or mu^2 (see `filters`).
 
-All of it is exact, or rounded against the spender.
+All costs are exact, or rounded against the spender.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = {
     "gaussian": ("mu²",),
     "gaussian-delta": ("mu²", "delta"),
 }
-"""What each filter adds up."""
+"""The resources that each filter adds up."""
 
 
 def gaussian_cost(level: ApproxDP) -> Fraction:
@@ -80,12 +80,12 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def charged_rho_and_delta(level: Level) -> tuple[Amount, ...]:
-    """Rho, and the delta as it is."""
+    """The cost in rho, with the delta unchanged."""
     return *charged_rho(level), Amount(getattr(level, "delta", Fraction(0)))
 
 
 def charged_rho(level: Level) -> tuple[Amount, ...]:
-    """The rho of zCDP that a level keeps, but for its delta."""
+    """The least rho of zCDP that a level implies, but for its delta."""
     if isinstance(level, ZCDP):
         return (Amount(level.rho),)
     if isinstance(level, GaussianDP | ApproxGaussianDP):
@@ -95,7 +95,7 @@ def charged_rho(level: Level) -> tuple[Amount, ...]:
 
 
 def charged_mu(level: Level) -> tuple[Amount, ...]:
-    """The square of the mu of Gaussian privacy that a level keeps, but for its delta."""
+    """The square of the least mu of Gaussian privacy that a level implies, but for its delta."""
     if isinstance(level, GaussianDP | ApproxGaussianDP):
         return (Amount(math.inf if level.mu == math.inf else Fraction(level.mu) ** 2),)
     assert isinstance(level, ApproxDP)
@@ -103,21 +103,22 @@ def charged_mu(level: Level) -> tuple[Amount, ...]:
 
 
 def charged_mu_and_delta(level: Level) -> tuple[Amount, ...]:
-    """Mu squared, and the delta as it is."""
+    """The cost in mu squared, with the delta unchanged."""
     return *charged_mu(level), Amount(getattr(level, "delta", Fraction(0)))
 
 
 @lru_cache(maxsize=1024)
 def even_share(levels: tuple[tuple[Level, int], ...], budget: ApproxDP) -> tuple[Amount, Amount]:
-    """The (epsilon, delta) that Gaussian and zCDP levels together imply and that takes the same share of both limits.
+    """The (epsilon, delta) implied by Gaussian and zCDP levels together that takes the same share of both limits.
 
-    Every (epsilon, delta) on the curve of the composition is valid; of this one most fit into the budget. The share is
-    a millionth larger than it must be, if there is room, so that whoever recomputes it elsewhere finds that it holds.
+    Every (epsilon, delta) on the curve of the composition is valid; with this one the most releases fit into the
+    budget. The share is a millionth larger than necessary, if there is room, so that it holds when it is recomputed on
+    another machine.
     """
     total, whole = composed(levels), budget.delta
     if budget.exponent == math.inf:
         return Amount(math.inf), Amount(Fraction(0))
-    epsilon = below(epsilon_of(budget))
+    epsilon = rational_below(epsilon_of(budget))
 
     def fits(share: Fraction) -> bool:
         return share * whole >= 1 or as_rational(total.delta(share * epsilon)) <= share * whole
@@ -135,7 +136,7 @@ def even_share(levels: tuple[tuple[Level, int], ...], budget: ApproxDP) -> tuple
 
 
 def composed_cost(levels: Sequence[tuple[Level, int]], delta: Number) -> tuple[Amount, Amount]:
-    """The epsilon that exact composition says of levels at a delta, and that delta."""
+    """The epsilon of exact composition at a delta, and that delta."""
     share = as_rational(delta, "delta")
     if not 0 <= share <= 1:
         raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
@@ -143,21 +144,21 @@ def composed_cost(levels: Sequence[tuple[Level, int]], delta: Number) -> tuple[A
     return Amount(math.inf if math.isinf(epsilon) else as_rational(epsilon)), Amount(share)
 
 
-def below(epsilon: Amount) -> Fraction:
-    """A finite epsilon as a rational number that is not above it."""
+def rational_below(epsilon: Amount) -> Fraction:
+    """A rational lower bound on a finite epsilon."""
     with ctx.workprec(BITS):
         return Fraction(epsilon.rational) if epsilon.ratio == 1 else rounded_down(epsilon.enclose())
 
 
 LEAST_SHARE, SHARE_DIGITS = Fraction(1, 10**12), Fraction(1, 10**6)
-"""The smallest share of a budget that a converted level counts as, and how finely shares are found."""
+"""The smallest share of a budget that a converted level takes, and the relative precision of shares."""
 COSTS = {
     "zcdp": charged_rho_and_delta,
     "concentrated": charged_rho,
     "gaussian": charged_mu,
     "gaussian-delta": charged_mu_and_delta,
 }
-"""What one release counts as, for the filters that count every release on its own, and in other than epsilons."""
+"""The cost of one release, for the filters that convert every release separately."""
 PAYS: dict[str, tuple[type, ...]] = {
     "pure": (ApproxDP,),
     "basic": (ApproxDP, ApproxGaussianDP, GaussianDP, ZCDP),
@@ -166,7 +167,7 @@ PAYS: dict[str, tuple[type, ...]] = {
     "gaussian": (ApproxDP, GaussianDP),
     "gaussian-delta": (ApproxDP, ApproxGaussianDP, GaussianDP),
 }
-"""The kinds of levels that each filter counts; deltas above 0 only where they are added up."""
+"""The kinds of levels that each filter accepts; deltas above 0 only where they are added up."""
 WORDS = {
     "pure": "it pays for pure levels only, such as PureDP(0.1)",
     "basic": "it pays for pure, (epsilon, delta), zCDP and Gaussian levels",

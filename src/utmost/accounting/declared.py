@@ -1,4 +1,4 @@
-"""What is declared together, before any of its answers: the levels of a batch, and the slots of a schedule."""
+"""Releases declared together before any of their answers: the levels of a batch, and the slots of a schedule."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Schedule:
 
     @property
     def entry(self) -> Entry:
-        """The entry as it stands now, with the questions and answers of its slots."""
+        """The current entry, with the questions and answers of its slots."""
         return self._account._entry(self.number)
 
     @property
     def left(self) -> int:
-        """How many slots are left."""
+        """The number of unused slots."""
         entry = self.entry
         return entry.slots - len(entry.used)
 
@@ -39,25 +39,27 @@ class Schedule:
         return self._account._use_slot(self.number, question)
 
 
-def counted(levels: Any) -> tuple[tuple[Level, ...], list[tuple[Level, int]]]:
-    """The levels of a batch, and each that differs with how often it stands among them."""
+def count_levels(levels: Any) -> tuple[tuple[Level, ...], list[tuple[Level, int]]]:
+    """The levels of a batch, and the distinct ones with their counts."""
     if isinstance(levels, str | Level) or not isinstance(levels, Iterable):
         raise InvalidInput(f"levels is {shown(levels)}; give a list of levels, or use reserve for one.")
-    listed = tuple(as_level(level) for level in levels)
-    if not listed:
+    converted = tuple(as_level(level) for level in levels)
+    if not converted:
         raise InvalidInput("a batch needs at least one level.")
-    return listed, list(Counter(listed).items())
+    return converted, list(Counter(converted).items())
 
 
-def refusal(levels: tuple[Level, ...], cost: tuple[Amount, ...], left: Left, slots: int, called: str) -> BudgetSpent:
-    """That a budget does not pay for a level, for several together, or for slots."""
-    asked = (
+def refusal(
+    levels: tuple[Level, ...], cost: tuple[Amount, ...], remainder: Left, slots: int, budget_name: str
+) -> BudgetSpent:
+    """The error of an insufficient budget for a level, for several together, or for slots."""
+    request = (
         f"{slots} slots of {levels[0]}" if slots else str(levels[0]) if len(levels) == 1 else f"{len(levels)} levels"
     )
-    price = ", ".join(f"{name} {amount}" for name, amount in zip(left.filter.resources, cost, strict=True))
+    price = ", ".join(f"{name} {amount}" for name, amount in zip(remainder.filter.resources, cost, strict=True))
     return BudgetSpent(
-        f"{called} does not pay for {asked} ({price}): left is {left}. Nothing was charged; ask at a smaller level, "
-        "or stop here.",
+        f"{budget_name} is insufficient for {request}: requested {price}, remaining {remainder}. Nothing was charged; "
+        "ask at a smaller level, or stop here.",
         asked=levels[0] if len(levels) == 1 else levels,
-        left=left,
+        left=remainder,
     )

@@ -1,4 +1,4 @@
-"""What an account tells of a spend, and of all of them: plain records."""
+"""Plain records of an account: its entries, the table they are about, and its state after a spend."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ FORMS = {
 
 @dataclass(frozen=True)
 class TableMark:
-    """Which table an account is used with, so that another one under the same name is noticed; nothing of its rows.
+    """Identifies the table an account is used with, so that another one under the same name is noticed.
 
     Attributes
     ----------
-    name : what people call it: the name of a file or of a table in a database, or the kind of a frame
-    fingerprint : hash of where it is, and of the names and types of its columns
+    name : str
+        The name of a file or of a table in a database, or the kind of a frame.
+    fingerprint : str
+        Hash of its place and of the names and types of its columns; no row is part of it.
     """
 
     name: str
@@ -53,21 +55,32 @@ class TableMark:
 
 @dataclass(frozen=True)
 class Entry:
-    """One spend: what was asked at which level, and the answer's record once there is one.
+    """One spend: the question, the level, the cost, and the recorded answer once there is one.
 
     Attributes
     ----------
-    number : its place among the account's entries, from 1
-    time : when it was reserved (UTC)
-    level : the level, or the levels of a batch, or the level of a schedule's slots
-    cost : what was charged, by resource
-    question, answer : as given; the answer is None while `state` is "reserved"
-    state : "reserved" (charged, no answer recorded) or "done"
-    head : the chain's head right after the entry's last event
-    slots : for a schedule, how many slots it has; else 0
-    used : for a schedule, its used slots as (question, answer or None)
-    table : the table it was asked of; None where nobody said
-    table_before : the table of the spend before, if that was another one
+    number : int
+        Its number among the account's entries, from 1.
+    time : str
+        When it was reserved (UTC).
+    level : Level or tuple of Level
+        The level, the levels of a batch, or the level of a schedule's slots.
+    cost : dict of Amount
+        The charge, by resource.
+    question, answer : plain JSON data
+        As recorded; the answer is None while `state` is "reserved".
+    state : str
+        "reserved" (charged, no answer recorded) or "done".
+    head : str
+        The chain's head right after the entry's last event.
+    slots : int
+        The number of slots of a schedule; else 0.
+    used : tuple of pairs
+        The used slots of a schedule, as (question, answer or None).
+    table : TableMark or None
+        The table it was asked of, if known.
+    table_before : TableMark or None
+        The table of the spend before, if that was another one.
     """
 
     number: int
@@ -86,17 +99,24 @@ class Entry:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What the ledger says right after an answer, as plain data for a report.
+    """The state of the ledger right after an answer, as plain data for a report.
 
     Attributes
     ----------
-    entry : the number of its entry
-    time : when it was recorded
-    spent, left : of the whole budget, in words
-    amounts : what is spent of each resource and its limit, as numbers rounded to floats
-    head : the head of the ledger's chain
-    kept : whether the ledger outlives the process
-    other_table : that the account was used with another table before, in words; empty if it was not
+    entry : int
+        The number of the answer's entry.
+    time : str
+        When it was recorded (UTC).
+    spent, left : str
+        The spent and the remaining budget, in words.
+    amounts : mapping
+        For each resource the amount spent and its limit, rounded to floats.
+    head : str
+        The head of the ledger's chain.
+    kept : bool
+        Whether the ledger outlives the process.
+    other_table : str
+        A notice that the account was used with another table before; empty if it was not.
     """
 
     entry: int

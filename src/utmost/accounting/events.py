@@ -1,7 +1,7 @@
-"""Compositions as dp_accounting events, and back. Needs the package `dp-accounting`.
+"""Convert compositions to dp_accounting events and back. Needs the package `dp-accounting`.
 
-dp_accounting has no event for an (epsilon, delta) level; its randomised response is the worst epsilon-DP mechanism, so
-pure levels become that, and what comes back is the same composition. A delta above 0 has no event.
+dp_accounting has no event for an (epsilon, delta) level. Pure levels become randomised response, the worst epsilon-DP
+mechanism, which converts back to the same composition; a delta above 0 has no event.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def to_event(composition: Composition) -> Any:
     events = _dp_accounting()
     parts = []
     for item, count in composition.releases:
-        one = _event_of(item, events)
-        parts.append(one if count == 1 else events.SelfComposedDpEvent(one, count))
+        event = _event_of(item, events)
+        parts.append(event if count == 1 else events.SelfComposedDpEvent(event, count))
     if len(parts) == 1:
         return parts[0]
     return events.ComposedDpEvent(parts) if parts else events.NoOpDpEvent()
@@ -38,8 +38,8 @@ def to_event(composition: Composition) -> Any:
 def from_event(event: Any) -> Composition:
     """The composition that an event describes, or `UnsupportedLevel` for a mechanism that no level describes.
 
-    Laplace noise, discrete or not, and randomised response over more than two values come back as the epsilon they
-    have, which is safe but weaker than the event; everything else comes back as it is.
+    Laplace noise, discrete or not, and randomised response over more than two values become a pure level of their
+    epsilon, which is valid but weaker than the event; everything else is converted exactly.
 
     Examples
     --------
@@ -56,8 +56,8 @@ def from_event(event: Any) -> Composition:
         case events.ComposedDpEvent():
             return sum((from_event(part) for part in event.events), compose([]))
         case events.SelfComposedDpEvent():
-            one = from_event(event.event)
-            return Composition({item: count * event.count for item, count in one.releases})
+            single = from_event(event.event)
+            return Composition({item: count * event.count for item, count in single.releases})
         case events.GaussianDpEvent() if event.noise_multiplier > 0:
             return compose(GaussianDP(1 / event.noise_multiplier))
         case events.ZCDpEvent() if event.xi == 0:
@@ -85,8 +85,8 @@ def _event_of(item: Any, events: Any) -> Any:
         if item.exponent == math.inf:
             return events.NonPrivateDpEvent()
         return events.RandomizedResponseDpEvent(2 / (1 + item.growth), 2)
-    named = str(item) if isinstance(item, Level) else "a mechanism"
-    raise UnsupportedLevel(f"dp_accounting has no event for {named}; pure, zCDP and Gaussian levels have one.")
+    name = str(item) if isinstance(item, Level) else "a mechanism"
+    raise UnsupportedLevel(f"dp_accounting has no event for {name}; pure, zCDP and Gaussian levels have one.")
 
 
 def _dp_accounting() -> Any:

@@ -1,4 +1,4 @@
-"""What fits within a total level: the largest epsilon of so many releases, and how many releases at a level."""
+"""The inverse of composition: the largest epsilon of k releases, or the largest number of releases, within a total."""
 
 from __future__ import annotations
 
@@ -16,40 +16,43 @@ from utmost.privacy.level import enclose_epsilon, epsilon_of
 
 
 def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> float:
-    """The largest epsilon that each of so many releases may have within a total level, rounded down; maybe infinite.
+    """The largest epsilon of each of `times` releases that fit within a total level, rounded down; may be infinite.
 
     Parameters
     ----------
-    times : how many releases
-    total : the level they must keep together
-    delta : the delta of each release
+    times : int
+        Number of releases.
+    total : PureDP, ApproxDP or number
+        The level that they must satisfy together.
+    delta : number
+        The delta of each release.
 
     Examples
     --------
     >>> round(largest_epsilon(100, ApproxDP(1, 1e-6)), 5)         # basic composition allows 0.01
     0.02401
     """
-    whole = _total(total)
+    target = _total(total)
     times = as_whole(times, "times", 1)
     share = as_rational(delta, "delta")
 
     def fits(epsilon: float) -> bool:
-        return _within(ApproxDP(epsilon, share), times, whole)
+        return _within(ApproxDP(epsilon, share), times, target)
 
     if not fits(0):
-        raise InvalidInput(f"{times} deltas of {delta} exceed the total delta of {whole}; give a smaller delta.")
-    if whole.delta == 1 or whole.exponent == math.inf:
+        raise InvalidInput(f"{times} deltas of {delta} exceed the total delta of {target}; give a smaller delta.")
+    if target.delta == 1 or target.exponent == math.inf:
         return math.inf
-    if whole.delta == 0:
-        return downward(Fraction(_exponent(whole)) / times)
-    low, high = 0.0, float(epsilon_of(whole)) + 1.0
+    if target.delta == 0:
+        return downward(Fraction(_exponent(target)) / times)
+    low, high = 0.0, float(epsilon_of(target)) + 1.0
     while fits(high):
         low, high = high, 2 * high
     return narrow(lambda epsilon: not fits(epsilon), low, high, relative=1e-12)[0]
 
 
 def how_many(level: Level | Number, total: Level | Number) -> int:
-    """How many releases at a level fit within a total level.
+    """The largest number of releases at a level that fit within a total level.
 
     Examples
     --------
@@ -58,17 +61,19 @@ def how_many(level: Level | Number, total: Level | Number) -> int:
     >>> how_many(0.01, 1), how_many(0.01, ApproxDP(1, 1e-6))
     (100, 562)
     """
-    whole, one = _total(total), as_level(level)
-    if one in (GaussianDP(0), ZCDP(0)):
-        one = as_level(0)
-    if not _within(one, 1, whole):
+    target, single = _total(total), as_level(level)
+    if single in (GaussianDP(0), ZCDP(0)):
+        single = as_level(0)
+    if not _within(single, 1, target):
         return 0
     low, high = 1, 2
-    while _within(one, high, whole):
+    while _within(single, high, target):
         low, high = high, 2 * high
         if high > MOST_COUNT:
-            raise InvalidInput(f"more than {MOST_COUNT} releases of {one} fit within {whole}; count them differently.")
-    return first_between(lambda count: not _within(one, count, whole), low, high) - 1
+            raise InvalidInput(
+                f"more than {MOST_COUNT} releases of {single} fit within {target}; count them differently."
+            )
+    return first_between(lambda count: not _within(single, count, target), low, high) - 1
 
 
 def _total(total: Level | Number) -> ApproxDP:
@@ -78,15 +83,15 @@ def _total(total: Level | Number) -> ApproxDP:
     return level
 
 
-def _within(level: Level, times: int, whole: ApproxDP) -> bool:
-    """Whether so many releases at a level surely keep a total."""
-    if whole.delta == 0:
+def _within(level: Level, times: int, target: ApproxDP) -> bool:
+    """Whether `times` releases at a level certainly satisfy a total level."""
+    if target.delta == 0:
         pure = isinstance(level, ApproxDP) and level.delta == 0
-        return pure and epsilon_of(level).fits(times, epsilon_of(whole))  # type: ignore[arg-type]
-    return as_rational(compose(level, times).delta(_exponent(whole))) <= whole.delta
+        return pure and epsilon_of(level).fits(times, epsilon_of(target))  # type: ignore[arg-type]
+    return as_rational(compose(level, times).delta(_exponent(target))) <= target.delta
 
 
 def _exponent(level: ApproxDP) -> Fraction | float:
-    """Epsilon as a number that is not above it."""
+    """A rational lower bound on epsilon."""
     with ctx.workprec(BITS):
         return level.exponent if level.ratio == 1 else rounded_down(enclose_epsilon(level))

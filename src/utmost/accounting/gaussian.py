@@ -13,13 +13,13 @@ from utmost.exact import BITS, MOST_BITS, as_fmpq, downward, endpoints, upward
 ENOUGH_BITS = 60
 FAR = 44
 SLIVER = arb(0, arb("1e-400"))
-"""What no float can tell from 0."""
+"""A ball around 0 below the smallest float."""
 
 
 def gaussian_delta(squared_mu: Fraction, epsilon: Fraction) -> tuple[float, float]:
     """Bounds on the delta of mu-Gaussian DP, mu > 0: Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu).
 
-    Of any real epsilon: mixed with other losses, the rest of epsilon may be negative.
+    For any real epsilon: after another loss is subtracted, it may be negative.
     """
     with ctx.workprec(BITS):  # wider by a sliver, since the ends of an all but exact ball have millions of digits
         ball = _enclose_delta(squared_mu, abs(epsilon)) + SLIVER
@@ -35,7 +35,7 @@ def _enclose_delta(squared_mu: Fraction, epsilon: Fraction) -> arb:
     """A ball around the delta at an epsilon of 0 or more, with as many bits as its digits need.
 
     Where a = eps/mu - mu/2 is beyond 44, both terms are below e^-968 (the second is the density at a times a Mills
-    ratio below 2), and so is what they lack to 1 and 0 where a is below -44.
+    ratio below 2); where a is below -44, they differ from 1 and 0 by as little.
     """
     above = epsilon - squared_mu / 2
     if above**2 > FAR**2 * squared_mu:
@@ -51,16 +51,16 @@ def _enclose_delta(squared_mu: Fraction, epsilon: Fraction) -> arb:
 
 
 def mixed_delta(outcomes: Outcomes, squared_mu: Fraction, epsilon: float) -> tuple[float, float]:
-    """Bounds on E[(1 - e^(epsilon - L))+] for a Gaussian loss plus one of a list: given that one, the rest is Gaussian.
+    """Bounds on E[(1 - e^(epsilon - L))+] for a Gaussian loss plus an independent discrete one.
 
-    `outcomes` are in one list.
+    Given the discrete loss, the rest is Gaussian. `outcomes` must be in one list.
     """
     shift = Fraction(outcomes.shift) + Fraction(2 * ULP * abs(epsilon))
     slack = Fraction(outcomes.relative)
     lower = upper = Fraction(0)
     for value, mass in zip(*(column.tolist() for column in outcomes.first), strict=True):
-        rest = Fraction(epsilon) - Fraction(value)
-        lower += Fraction(mass) * Fraction(gaussian_delta(squared_mu, rest + shift)[0])
-        upper += Fraction(mass) * Fraction(gaussian_delta(squared_mu, rest - shift)[1])
+        remainder = Fraction(epsilon) - Fraction(value)
+        lower += Fraction(mass) * Fraction(gaussian_delta(squared_mu, remainder + shift)[0])
+        upper += Fraction(mass) * Fraction(gaussian_delta(squared_mu, remainder - shift)[1])
     low, high = lower * max(Fraction(0), 1 - slack), upper * (1 + slack) + Fraction(outcomes.missing)
     return max(0.0, downward(low)), min(1.0, upward(high))

@@ -1,8 +1,8 @@
-"""Tests of what went into a mechanism, beyond two datasets: all neighbours at once, and sets against sets.
+"""Hypothesis tests beyond two datasets: privacy regions over all neighbours, and between two sets of datasets.
 
-LIM 2.2 sees privacy as the errors of a test between two neighbouring datasets. Here are the region of a mechanism over
-all pairs of neighbours, which is what a level must hold; the least errors of a test between two sets of datasets, which
-must keep them whatever dataset of its set it is; and the list of promises that make up a composition (LIM (2.11)).
+LIM 2.2 describes privacy by the errors of a test between two neighbouring datasets. Here are the region of a mechanism
+over all pairs of neighbours, which a level must contain; the least errors of a test between two composite hypotheses
+(each error at the worst dataset of its set); and the list of levels that describes a composition (LIM (2.11)).
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ CLOSE = 1e-9
 
 @cites("LIM-corollary-2.2.2")
 def region_of(mechanism: Rows, space: Space) -> Region:
-    """The least convex region that holds the tests between all neighbours, in both directions.
+    """The privacy region of a mechanism: the convex hull of the tests between all neighbours, in both directions.
 
-    The mechanism keeps a level iff this lies inside the level's region (LIM Corollary 2.2.2).
+    The mechanism satisfies a level iff this lies inside the level's region (LIM Corollary 2.2.2).
 
     Parameters
     ----------
-    mechanism : mechanism whose points are those of the space
+    mechanism : Mechanism
+        With rows; its points are those of the space.
     space : Space
-        Who neighbours whom.
+        The adjacency relation.
 
     Examples
     --------
@@ -53,14 +54,16 @@ def region_of(mechanism: Rows, space: Space) -> Region:
 def region_between_sets(mechanism: Rows, points: Iterable[Hashable], others: Iterable[Hashable]) -> Region:
     """The errors of tests between two sets of datasets: false alarms at the worst of `points`, misses of `others`.
 
-    A test says from the output whether the dataset was one of `others`. Its false alarm is the largest over `points`,
-    its missed detection the largest over `others`; the best such tests are those of least favourable mixtures of each
-    set. Corners are found by linear programs, one for every direction in which the boundary turns.
+    A test decides from the output whether the dataset was one of `others`. Its false alarm is the largest over
+    `points`, its missed detection the largest over `others`; the optimal tests are those between least favourable
+    mixtures of the two sets. Corners are computed by linear programs, one for every direction of a side.
 
     Parameters
     ----------
-    mechanism : mechanism with finitely many outputs
-    points, others : datasets of both hypotheses, not empty
+    mechanism : Mechanism
+        With finitely many outputs.
+    points, others : iterable
+        The datasets of the two hypotheses, not empty.
 
     Examples
     --------
@@ -72,31 +75,31 @@ def region_between_sets(mechanism: Rows, points: Iterable[Hashable], others: Ite
     >>> print(um.accounting.region_between_sets(noisy, [0, 1], [2, 3, 4]))
     Region of 3 corners, total variation 0.462117
     """
-    first, second = (np.array([mechanism.row(point) for point in some]) for some in (points, others))
+    first, second = (np.array([mechanism.row(point) for point in group]) for group in (points, others))
     if not first.size or not second.size:
         raise InvalidInput("both hypotheses need a dataset; name at least one of each.")
     left, right = (0.0, 1.0), (1.0, 0.0)
-    found = {left, right, *_corners_between(first, second, left, right)}
-    return Region(lower_hull(np.array(sorted(found))))
+    corners = {left, right, *_corners_between(first, second, left, right)}
+    return Region(lower_hull(np.array(sorted(corners))))
 
 
 def _corners_between(
     first: Floats, second: Floats, left: tuple[float, float], right: tuple[float, float]
 ) -> set[tuple[float, float]]:
-    """Corners below the line from left to right: where the test best for its direction lies below it, look on."""
-    todo, found = [(left, right)], set[tuple[float, float]]()
-    while todo and len(found) < MOST_CORNERS:
-        a, b = todo.pop()
+    """Corners of the boundary below the line from left to right, by recursive linear programs."""
+    segments, corners = [(left, right)], set[tuple[float, float]]()
+    while segments and len(corners) < MOST_CORNERS:
+        a, b = segments.pop()
         weights = (a[1] - b[1], b[0] - a[0])  # the direction at a right angle to the line, downwards
         best = _best_test(first, second, *weights)
         if weights[0] * best[0] + weights[1] * best[1] < weights[0] * a[0] + weights[1] * a[1] - CLOSE:
-            found.add(best)
-            todo += [(a, best), (best, b)]
-    return found
+            corners.add(best)
+            segments += [(a, best), (best, b)]
+    return corners
 
 
 def _best_test(first: Floats, second: Floats, missed: float, alarm: float) -> tuple[float, float]:
-    """The (missed detection, false alarm) of a test with the least weighted sum of both, each at its worst dataset."""
+    """The (missed detection, false alarm) with the least weighted sum, each at its worst dataset."""
     from scipy.optimize import linprog
 
     k = first.shape[1]  # variables: the probability of "others" at each output, then both errors
@@ -116,16 +119,16 @@ def _best_test(first: Floats, second: Floats, missed: float, alarm: float) -> tu
 
 @cites("LIM-theorem-2.4.3")
 def composed_levels(privacy: Level | float, times: int) -> list[tuple[float, float]]:
-    """LIM (2.11): the ((k − 2i)ε, 1 − (1 − δ)^k (1 − δ_i)) that k releases at (ε, δ) keep, for i = 0 to ⌊k/2⌋.
+    """LIM (2.11): the levels ((k − 2i)ε, 1 − (1 − δ)^k (1 − δ_i)), i = 0 to ⌊k/2⌋, that k releases at (ε, δ) satisfy.
 
     Together they are the exact region of the composition: `um.compose(level, times).region()`.
 
     Parameters
     ----------
     privacy : (epsilon, delta) level or number
-        Of every release; finite.
+        The level of every release; finite.
     times : int
-        How many releases there are.
+        Number of releases.
 
     Examples
     --------
@@ -139,15 +142,15 @@ def composed_levels(privacy: Level | float, times: int) -> list[tuple[float, flo
     if not isinstance(level, ApproxDP) or math.isinf(level.log_growth):
         raise InvalidInput(f"the list is about finite (epsilon, delta) levels, not {level}; use um.compose.")
     epsilon, delta = level.log_growth, float(level.delta)
-    kept = k * math.log1p(-delta) if delta < 1 else -math.inf
-    whole = k * np.logaddexp(0.0, epsilon)
-    found = []
+    log_finite = k * math.log1p(-delta) if delta < 1 else -math.inf
+    log_total = k * np.logaddexp(0.0, epsilon)
+    levels = []
     for i in range(k // 2 + 1):
         lower = np.arange(i)
         binomials = np.array([math.lgamma(k + 1) - math.lgamma(j + 1) - math.lgamma(k - j + 1) for j in lower])
-        gained = np.exp(binomials + (k - lower) * epsilon - whole) - np.exp(
-            binomials + (k - 2 * i + lower) * epsilon - whole
+        excess = np.exp(binomials + (k - lower) * epsilon - log_total) - np.exp(
+            binomials + (k - 2 * i + lower) * epsilon - log_total
         )
-        share = float(gained.sum())
-        found.append(((k - 2 * i) * epsilon, -math.expm1(kept + math.log1p(-share)) if share < 1 else 1.0))
-    return found
+        share = float(excess.sum())
+        levels.append(((k - 2 * i) * epsilon, -math.expm1(log_finite + math.log1p(-share)) if share < 1 else 1.0))
+    return levels

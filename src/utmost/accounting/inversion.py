@@ -1,4 +1,4 @@
-"""Composition of many different losses: certified bounds from the moment generating function on a vertical line.
+"""Composition of many different losses: certified bounds by numerical inversion of the moment generating function.
 
 For the loss L of a composition with moment generating function M, and any theta > 0,
 
@@ -34,17 +34,20 @@ from utmost.accounting.privacy_losses import ULP
 from utmost.exact.arrays import Floats
 
 NOTHING = 46.0
-"""e^-46 = 1e-20: what is smaller, relative to the integrand at its peak, is left out (and counted)."""
+"""Cut-off exponent: parts of the integrand below e^-46 = 1e-20 of its peak are bounded instead of computed."""
 MOST_CELLS = 4 * 10**6
 MOST_NODES = 10**8
-"""How many factors, over all nodes, may be computed."""
+"""The largest number of factors, over all nodes, that may be computed."""
 AT_ONCE = 2**16
 LEAST_DEVIATION = 1e-100
 MOST_SIZE = 1e100
 
 
 class Transform:
-    """The sum of independent losses: discrete parts, and a normal part of variance `variance` and mean half of it."""
+    """The moment generating function of a sum of independent losses: discrete ones, and a normal one.
+
+    The normal part has variance `variance` and mean `variance / 2`.
+    """
 
     def __init__(self, parts: Sequence[Part], variance: float) -> None:
         width = max((len(loss.values) for loss, _ in parts), default=1)
@@ -82,22 +85,22 @@ class Transform:
 def bounds_of(transform: Transform, epsilon: float, coarse: float = 1.0) -> tuple[float, float]:
     """Bounds on delta(epsilon) of a composition with finite losses; a `coarse` above 1 is that much quicker.
 
-    Where the integral is beyond floating point, what the largest loss alone says is all that is known.
+    Where the integral is beyond the range of floating point, only the bounds by the largest loss remain.
     """
     low, high = _by_largest(transform, epsilon)
     if epsilon >= transform.most:  # up to rounding: the exact sum of losses may still be a little larger
         return low, high
     if transform.deviation > LEAST_DEVIATION and max(transform.deviation, transform.size, epsilon) < MOST_SIZE:
         theta = _best_tilt(transform, epsilon)
-        least, most = _invert(transform, epsilon, theta, coarse * _smoothing(transform, theta))
-        low, high = max(low, least), min(high, most)
+        lower, upper = _invert(transform, epsilon, theta, coarse * _smoothing(transform, theta))
+        low, high = max(low, lower), min(high, upper)
     return low, high
 
 
 def _by_largest(transform: Transform, epsilon: float) -> tuple[float, float]:
-    """The total loss is at most the largest one, and that with a known probability; the rest is Gaussian, if anything.
+    """Bounds from the largest total loss and its probability; a Gaussian part is added to it, if there is one.
 
-    No loss beyond s gives at most (e^s - e^eps)/(1 + e^s), as s-DP has (LIM Remark 2).
+    With no loss above s, delta is at most (e^s - e^eps)/(1 + e^s), the one of s-DP (LIM Remark 2).
     """
     if not math.isfinite(transform.size + transform.variance):
         return 0.0, 1.0
@@ -118,7 +121,7 @@ def _by_largest(transform: Transform, epsilon: float) -> tuple[float, float]:
 
 
 def _best_tilt(transform: Transform, epsilon: float) -> float:
-    """The theta at which the integrand is least: there nothing cancels, and small deltas keep their digits."""
+    """The theta that minimises the integrand: there nothing cancels, and small deltas keep their digits."""
     from scipy.optimize import minimize_scalar
 
     def size(log_theta: float) -> float:
@@ -126,19 +129,19 @@ def _best_tilt(transform: Transform, epsilon: float) -> float:
         return transform.log_moment(theta) - theta * epsilon - math.log(theta) - math.log1p(theta)
 
     centre = -math.log(transform.deviation)
-    found = minimize_scalar(size, bounds=(centre - 0.5, centre + 6), method="bounded", options={"xatol": 1e-2})
-    return math.exp(float(found.x))
+    minimum = minimize_scalar(size, bounds=(centre - 0.5, centre + 6), method="bounded", options={"xatol": 1e-2})
+    return math.exp(float(minimum.x))
 
 
 def _smoothing(transform: Transform, theta: float) -> float:
-    """The sigma of the extra Gaussian mechanism: none where the normal part is wide enough."""
-    wanted = 2e-5 * math.sqrt(transform.deviation * min(1.0, transform.deviation))
-    wanted = min(wanted, 0.05 / theta)
-    return 0.0 if transform.variance >= (8 * wanted) ** 2 else wanted
+    """The sigma of the extra Gaussian mechanism; 0 where the normal part is wide enough."""
+    sigma = 2e-5 * math.sqrt(transform.deviation * min(1.0, transform.deviation))
+    sigma = min(sigma, 0.05 / theta)
+    return 0.0 if transform.variance >= (8 * sigma) ** 2 else sigma
 
 
 def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) -> tuple[float, float]:
-    """The trapezoidal sum with its errors: rounding, what was left out, copies, and the extra mechanism."""
+    """The trapezoidal sum with its errors: rounding, omitted cells, periodic copies, and the extra mechanism."""
     log_scale = transform.log_moment(theta) - theta * epsilon
     if log_scale < -690:
         return 0.0, math.exp(max(-744.0, log_scale)) * (1 + 1e-6)  # Chernoff
@@ -147,10 +150,10 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
     step = 2 * math.pi / period
     tilt = transform.tilted(theta)
     last = math.sqrt(2 * NOTHING / smooth)
-    live = _live_cells(transform, tilt, last, step, smooth)
-    if live is None:  # too many nodes: be content with wider bounds
+    cells = _live_cells(transform, tilt, last, step, smooth)
+    if cells is None:  # too many nodes: be content with wider bounds
         return _invert(transform, epsilon, theta, 4 * max(sigma, math.sqrt(transform.variance)))
-    blocks, (left_out, dense_out) = live
+    blocks, (left_out, dense_out) = cells
     integral = density = noise = dense_noise = 0.0
     widths = transform.values.max(axis=1) - transform.values.min(axis=1)
     for at in blocks:
@@ -163,9 +166,9 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
         integral += float((factor * np.exp(1j * t * place) / (z * (z + 1))).real.sum())
         density += float((factor * np.exp(1j * t * place)).real.sum())
         # every factor is off by some roundings of its phase, and the product by their sum
-        wrong = ULP * size * (8 + transform.counts.sum() * 8 + t * (transform.counts @ widths + 4 * abs(place)))
-        noise += float((wrong / np.abs(z * (z + 1))).sum())
-        dense_noise += float(wrong.sum())
+        phase_error = ULP * size * (8 + transform.counts.sum() * 8 + t * (transform.counts @ widths + 4 * abs(place)))
+        noise += float((phase_error / np.abs(z * (z + 1))).sum())
+        dense_noise += float(phase_error.sum())
     left_out += 2 * math.exp(-NOTHING) * (1 + step / last) / last  # beyond the last cell: e^(-smooth t^2/2)/t^2
     dense_out += 2 * math.exp(-NOTHING) * (step + 1 / (last * smooth))
     unit = _exp(log_scale + (theta + theta * theta) * sigma**2 / 2) / (2 * math.pi)
@@ -181,13 +184,13 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
 
 
 def _period(transform: Transform, theta: float, log_scale: float) -> float:
-    """A period so long that the copies of delta, whole periods away, are nothing against delta itself."""
+    """A period so long that the periodic copies of delta are negligible against delta itself."""
     guess = log_scale - 2 * math.log1p(theta * transform.deviation)
     return max((NOTHING - guess) / theta, 8 * transform.deviation)
 
 
 def _copies(transform: Transform, epsilon: float, theta: float, period: float, sigma: float) -> float:
-    """What the copies add to the sum at most: delta <= 1 on the left, Chernoff on the right."""
+    """A bound on what the periodic copies add to the sum: delta <= 1 on the left, Chernoff on the right."""
     left = math.exp(-theta * period) / -math.expm1(-theta * period)
     right = math.inf
     for more in (1.5 * theta, 2 * theta, 3 * theta, 5 * theta):
@@ -200,14 +203,14 @@ def _copies(transform: Transform, epsilon: float, theta: float, period: float, s
 def _live_cells(
     transform: Transform, tilt: Floats, last: float, step: float, smooth: float
 ) -> tuple[list[Floats], tuple[float, float]] | None:
-    """The nodes to compute, and what all others add at most: to the integral of |M|/|z|^2, and to that of |M|.
+    """The nodes to compute, and bounds on what all others add to the integrals of |M|/|z|^2 and of |M|.
 
-    The line is cut into cells; on each, the logarithm of every factor is bounded from above, factor after factor, until
-    the product is nothing. What stays alive is computed; None if that is too much.
+    The line is divided into cells; on each, the logarithm of every factor is bounded from above, factor after factor,
+    until the product is negligible. The other cells are computed; None if they are too many.
     """
     spans = np.sort(np.abs(transform.values).max(axis=1))
-    wanted = max(0.35 / max(float(spans[len(spans) // 2]), 1e-300), last / MOST_CELLS)
-    per_cell = math.ceil(max(1.0, min(wanted, last) / step))  # nodes in a cell
+    target_width = max(0.35 / max(float(spans[len(spans) // 2]), 1e-300), last / MOST_CELLS)
+    per_cell = math.ceil(max(1.0, min(target_width, last) / step))  # nodes in a cell
     width = per_cell * step
     cells = math.ceil(last / width)
     starts: Floats = width * np.arange(cells, dtype=float)
@@ -240,7 +243,7 @@ def _exp(exponent: float) -> float:
 
 
 def _product(transform: Transform, tilt: Floats, t: Floats) -> NDArray[np.complex128]:
-    """The product of the characteristic functions of all losses, after tilting, at some t."""
+    """The product of the characteristic functions of all tilted losses at an array of t."""
     product = np.ones(len(t), dtype=complex)
     step = max(1, 2**18 // len(t))
     mirrored = tilt.shape[1] == 2 and bool((transform.values[:, 0] == -transform.values[:, 1]).all())

@@ -1,7 +1,7 @@
-"""A ledger of privacy budgets that survives crashes, concurrency and analysts who choose as they go.
+"""A ledger of privacy budgets, safe under crashes, concurrency and adaptively chosen questions.
 
-A ledger keeps the accounts of some data sets: see `account.py` for what an account is, and `names.py` for its name.
-Here an account is opened, and the place where a ledger is kept is chosen.
+A ledger holds the accounts of several data sets: `account.py` says what an account is, `names.py` which names it may
+have. This module opens accounts and chooses the storage of a ledger.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from utmost.accounting.account import Account, Event, Filter, following
+from utmost.accounting.account import Account, Event, Filter, next_event
 from utmost.accounting.entries import TableMark
 from utmost.accounting.filters import choose
 from utmost.accounting.ledger_file import File
 from utmost.accounting.ledger_memory import Memory
-from utmost.accounting.names import as_name, as_text, protected, require_new_name, skeleton
+from utmost.accounting.names import as_name, as_text, protected_entity, require_new_name, skeleton
 from utmost.accounting.storage import START, Book, Storage
 from utmost.errors import BudgetMismatch, InvalidInput, shown
 from utmost.exact import Number
@@ -27,7 +27,7 @@ from utmost.space.family import as_neighbours
 
 
 class Ledger:
-    """The accounts of some data sets, in a file, a PostgreSQL database, or in memory.
+    """The accounts of several data sets, in a file, a PostgreSQL database, or in memory.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Ledger:
 
     @property
     def where(self) -> str:
-        """Where the accounts are kept, in words without a password."""
+        """The place of the ledger in words, without a password."""
         return self._storage.where
 
     def open(
@@ -67,38 +67,45 @@ class Ledger:
         filter: str | None = None,
         table: TableMark | None = None,
     ) -> Account:
-        """The account of a data set, made the first time; afterwards everything must be as it was then.
+        """Open the account of a data set, or create it; an existing one must have the same budget, unit and so on.
 
-        Of the unit that is who is protected: contribution bounds and sizes may differ from answer to answer.
+        Of the unit only the protected entity is compared: contribution bounds and sizes may differ between answers.
 
         Parameters
         ----------
-        dataset : the name you give the data; the ledger cannot know whether two names mean the same people. How its
-            letters are composed makes no difference (Unicode NFC). A new name is in one script and does not look like
-            that of another account: letters of other scripts that look alike would open a second budget
-        budget : PureDP, ApproxDP, ZCDP or GaussianDP; a number means that epsilon
-        unit : whose data are protected, in words, such as "rows, at most 20000"
-        neighbours : "replace" or "add-remove"
-        filter : None for the one of the budget's kind; "basic" or "zcdp" for an (epsilon, delta) budget
-        table : which table it is opened for; where it is not the one of the latest spend, answers say so
+        dataset : str
+            The name you give the data; the ledger cannot know whether two names mean the same people. Names are
+            compared in Unicode's form NFC. A new name must be in one script and must not look like that of another
+            account: look-alike letters of another script would open a second budget.
+        budget : PureDP, ApproxDP, ZCDP, GaussianDP or number
+            A number means that epsilon.
+        unit : str
+            The privacy unit in words, such as "rows, at most 20000".
+        neighbours : str
+            "replace" or "add-remove".
+        filter : str, optional
+            The name of a filter: "basic" or "zcdp" for an (epsilon, delta) budget; by default that of the budget's
+            kind.
+        table : TableMark, optional
+            The table it is opened for; if the latest spend was on another one, answers say so.
         """
         dataset, unit = as_name(dataset), as_text(unit, "unit")
         as_neighbours(neighbours)
-        chosen = choose(budget, filter)
-        if math.inf in (getattr(chosen.budget, name, 0) for name in ("exponent", "rho", "mu")):
+        rule = choose(budget, filter)
+        if math.inf in (getattr(rule.budget, name, 0) for name in ("exponent", "rho", "mu")):
             raise InvalidInput(
-                f"the budget is {chosen.budget}: nothing would be protected; give a finite one, such as 1."
+                f"the budget is {rule.budget}: nothing would be protected; give a finite one, such as 1."
             )
         with self._storage.write(dataset, f"names like {skeleton(dataset)}") as book:  # of two at once, one is first
             if book.secret(dataset) is None:
                 require_new_name(dataset, book.datasets())
-                _open_account(book, dataset, chosen, unit, neighbours, table)
+                _open_account(book, dataset, rule, unit, neighbours, table)
         account = Account(self._storage, dataset, table)
-        _require_same(account, chosen.budget, unit, neighbours, filter)
+        _require_same(account, rule.budget, unit, neighbours, filter)
         return account
 
     def account(self, dataset: str) -> Account:
-        """An account that exists already, else `UnknownDataset`."""
+        """An existing account; `UnknownDataset` if there is none of this name."""
         return Account(self._storage, as_name(dataset))
 
     def datasets(self) -> list[str]:
@@ -107,7 +114,7 @@ class Ledger:
             return book.datasets()
 
     def close(self) -> None:
-        """Let go of the file or connection."""
+        """Close the file or connection."""
         self._storage.close()
 
     def __enter__(self) -> Ledger:
@@ -121,7 +128,7 @@ class Ledger:
 
 
 def _storage_of(url: Any) -> Storage:
-    """The storage a URL or path names."""
+    """The storage for a URL or path."""
     if url is None:
         return Memory()
     if isinstance(url, str) and url.startswith(("postgresql://", "postgres://")):
@@ -154,24 +161,26 @@ def _open_account(
         **({} if table is None else {"table": table.to_json()}),
     }
     nothing = Event(dataset, -1, "", 0, 0, "", None, START)
-    book.add(following(nothing, "open", 0, 0, body), None, secret)
+    book.add(next_event(nothing, "open", 0, 0, body), None, secret)
 
 
 def _require_same(account: Account, budget: Level, unit: str, neighbours: str, filter: str | None) -> None:
-    """Refuse to open the account as something else than it is; no filter asked for means the account's own."""
+    """Refuse to open an account with other terms than its own; without a `filter` any is accepted."""
     pairs = [
         ("budget", account.budget, budget),
         ("unit", account.unit, unit),
         ("neighbours", account.neighbours, neighbours),
     ]
     pairs += [("filter", account.filter.name, filter)] if filter else []
-    for name, kept, asked in pairs:
-        if kept != asked and not (name == "unit" and protected(str(kept)) == protected(str(asked))):
+    for name, recorded, requested in pairs:
+        if recorded != requested and not (
+            name == "unit" and protected_entity(str(recorded)) == protected_entity(str(requested))
+        ):
             raise BudgetMismatch(
-                f"the account {account.dataset!r} was opened with {name} {_said(kept)}, not {_said(asked)}; open it "
-                "as it is, or give another data set another name."
+                f"the account {account.dataset!r} was opened with {name} {_display(recorded)}, "
+                f"not {_display(requested)}; open it as it is, or give another data set another name."
             )
 
 
-def _said(value: Any) -> str:
+def _display(value: Any) -> str:
     return repr(value) if isinstance(value, str) else str(value)

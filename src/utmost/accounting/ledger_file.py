@@ -5,19 +5,19 @@ or several that count together. A mark says how far the file is written: the end
 over all of them, and a hash over the mark itself. To add a line it is written and synced to the disk, then the older of
 the two marks is overwritten and synced. So
 
-- power that fails at any moment leaves a valid mark and all that it speaks of; what lies behind is half a line that
-  nobody was told of, and is dropped, or a whole one, which counts;
-- a file that lost its end is shorter than its mark says, and is refused;
-- any changed bit breaks a hash, and is refused, or is in a mark, whose line is then found by the other one.
+- a power failure at any moment leaves a valid mark and all the lines it covers; behind them is half a line that was
+  never confirmed, and is dropped, or a whole one, which counts;
+- a truncated file is shorter than its mark states, and is refused;
+- any changed bit breaks a hash, and is refused, or is in a mark, and then the other mark is used.
 
-A line is read once, when it is met, and is believed only if it is, byte for byte, the line that its content writes and
-if its hashes continue the chains of its accounts. From then on an index says where the events of an account, an entry
-and a question lie; an event that is needed again is read again, and compared with its hash again.
+A line is accepted only if it is, byte for byte, the canonical line of its content and if its hashes continue the chains
+of its accounts. An index then holds the places of the events of an account, an entry and a question; an event that is
+needed again is read again, and its hash verified again.
 
-There is no log beside the file and no index in it, so nothing beside it can be lost, and what name the file is opened
-by makes no difference: the lock (`flock`) and all that is written belong to the file, not to its name.
+There is no log beside the file that could be lost, and the name by which the file is opened makes no difference: the
+lock (`flock`) and the content belong to the file, not to its name.
 
-The file is made whole under another name and then linked to its own, so a crash while it is made leaves no half ledger.
+A new file is completed under a temporary name and then linked to its own, so a crash leaves no half ledger.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utmost.accounting.account import RESUME, SUSPEND, Event, canonical, may_follow, question_key
-from utmost.accounting.storage import START, Book, Storage, changed
+from utmost.accounting.storage import START, Book, Storage, hash_mismatch
 from utmost.errors import BadFile, LedgerFailed
 from utmost.exact.json_text import parse_json
 
 VERSION = 2
 BLOCK = 512
-"""First line and marks take a block each: a disk writes at least so much in one piece."""
+"""Bytes of the first line and of each mark: a disk sector, which is written in one piece."""
 MARKS = (BLOCK, 2 * BLOCK)
-"""Where the two marks are."""
+"""Offsets of the two marks."""
 BEGIN = 3 * BLOCK
-"""Where the first event is."""
+"""Offset of the first event."""
 PATIENCE = 60.0
-"""For how many seconds one waits for the others."""
+"""Seconds to wait for the lock."""
 PIECE = 2**20
-"""How many bytes are read at once."""
+"""Bytes read at once."""
 
 KINDS = (str, int, str, int, int, str, dict, str)
-"""What the parts of an event are."""
+"""The types of the fields of an event."""
 Fetch = Callable[[int, int], bytes]
-"""Reads so many bytes from a place."""
+"""Reads a number of bytes from an offset: `fetch(offset, size)`."""
 
 
 class Mark(NamedTuple):
-    """How far a file is written."""
+    """The extent of the valid content of a file: lines, end in bytes, and a hash over all lines."""
 
     lines: int
     end: int
@@ -81,19 +81,19 @@ class File(Storage):
             pass
 
     def _open(self) -> None:
-        """Open the file for this process: those who inherit an opening share its lock, so a fork needs its own."""
+        """Open the file for this process; a fork needs a handle of its own, since an inherited one shares the lock."""
         try:
             self._handle = os.open(self._path, os.O_RDWR)
         except OSError as problem:
             if problem.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise BadFile(f"{self._path} cannot be read: {problem.strerror}.") from None
             try:
-                self._handle = os.open(self._path, os.O_RDONLY)  # enough to look at what was spent
+                self._handle = os.open(self._path, os.O_RDONLY)  # enough to show what was spent
             except OSError as second:
                 raise BadFile(f"{self._path} cannot be read: {second.strerror}.") from None
         self._owner = os.getpid()
-        found = os.fstat(self._handle)
-        self._identity = found.st_dev, found.st_ino
+        status = os.fstat(self._handle)
+        self._identity = status.st_dev, status.st_ino
         _require_ledger(_read_at(self._handle, 0, BLOCK), self._path)
 
     @contextmanager
@@ -136,7 +136,7 @@ class File(Storage):
                     fcntl.flock(self._handle, fcntl.LOCK_UN)
 
     def _take_turn(self, kind: int) -> None:
-        """Wait for the lock on the file: by whatever name others opened it, it is the same lock."""
+        """Wait for the lock on the file, which is the same by whatever name others opened it."""
         until, pause = time.monotonic() + PATIENCE, 0.0001
         while True:
             try:
@@ -155,20 +155,20 @@ class File(Storage):
             pause = min(2 * pause, 0.01)
 
     def _require_same_file(self) -> None:
-        """Refuse to go on with a file that no longer has the ledger's name: others spend from what has it now."""
+        """Refuse a file that no longer has the ledger's name: others spend from the file that has it now."""
         try:
-            found = os.stat(self._path)
-            same = (found.st_dev, found.st_ino) == self._identity
+            status = os.stat(self._path)
+            unchanged = (status.st_dev, status.st_ino) == self._identity
         except OSError:
-            same = False
-        if not same:
+            unchanged = False
+        if not unchanged:
             raise BadFile(
                 f"the ledger {self.where} was deleted or replaced while it was open; nothing was charged. Open it "
                 "anew, and compare its head with the latest report."
             )
 
     def _catch_up(self) -> None:
-        """Read what others have added since this process last looked."""
+        """Read the lines added by other processes since the last transaction."""
         marks, size = _read_at(self._handle, BLOCK, 2 * BLOCK), os.fstat(self._handle).st_size
         if marks == self._marks and size == self._index.end:
             return
@@ -180,16 +180,16 @@ class File(Storage):
         self._marks = marks
 
     def _reread(self) -> Index:
-        """The whole file as the disk has it now."""
+        """A new index of the whole file as it is on disk now."""
         _require_ledger(_read_at(self._handle, 0, BLOCK), self._path)
         index = Index(BEGIN)
         _extend(index, self._handle, self.where)
         if not index.continues(self._index):
-            raise _damaged(self.where, "its events are not those that were read before")
+            raise _damage_error(self.where, "its events are not those that were read before")
         return index
 
     def _add(self, line: bytes) -> None:
-        """Write a line and its mark, each on the disk before the next step; on the disk when this returns."""
+        """Write a line, then its mark, each synced to disk before the next step."""
         end = self._index.end
         try:
             if os.fstat(self._handle).st_size > end:
@@ -233,43 +233,43 @@ class File(Storage):
 
 
 def _extend(index: Index, handle: int, where: str) -> None:
-    """Take all further lines of a file into an index; `BadFile` if they are not what its marks say.
+    """Add all further lines of a file to an index; `BadFile` if they disagree with its marks.
 
-    A line behind the latest mark counts if it is whole. If it is not, a crash left it, and nobody was told of it; but
-    a crash does not also damage a mark: then the line may be the one that the damaged mark spoke of.
+    A line behind the latest mark counts if it is whole. If not, a crash left it before it was confirmed. But a crash
+    does not also damage a mark: with a damaged mark the line may be the one it stood for, so the file is refused.
     """
     raw, size = _read_at(handle, BLOCK, 2 * BLOCK), os.fstat(handle).st_size
     latest = _latest(raw, where)
     if size < latest.end:
-        raise _damaged(where, f"it has {size} bytes where {latest.end} were written")
+        raise _damage_error(where, f"it has {size} bytes where {latest.end} were written")
     _require_mark(index, latest, where)
     for line in _lines(handle, index.end, size):
         try:
             index.take(line)
         except BadFile as problem:
             if index.end < latest.end or None in _marks(raw):
-                raise _damaged(where, f"the line at byte {index.end}: {str(problem).partition(';')[0]}") from None
+                raise _damage_error(where, f"the line at byte {index.end}: {str(problem).partition(';')[0]}") from None
             return
         _require_mark(index, latest, where)
     if index.lines < latest.lines:
-        raise _damaged(where, f"it has {index.lines} lines where {latest.lines} were written")
+        raise _damage_error(where, f"it has {index.lines} lines where {latest.lines} were written")
 
 
 def _require_mark(index: Index, mark: Mark, where: str) -> None:
     if index.lines == mark.lines and (index.end, index.digest) != (mark.end, mark.digest):
-        raise _damaged(where, f"its first {mark.lines} lines are not those that were written")
+        raise _damage_error(where, f"its first {mark.lines} lines are not those that were written")
 
 
 def _lines(handle: int, start: int, end: int) -> Iterator[bytes]:
-    """The lines of a part of a file; the last one may lack its end."""
-    rest = b""
+    """The lines of a part of a file; the last one may be incomplete."""
+    partial = b""
     while start < end:
         piece = _read_at(handle, start, min(PIECE, end - start))
         start += len(piece)
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line + b"\n" for line in whole)
-    if rest:
-        yield rest
+        *complete, partial = (partial + piece).split(b"\n")
+        yield from (line + b"\n" for line in complete)
+    if partial:
+        yield partial
 
 
 def _write_mark(mark: Mark) -> bytes:
@@ -278,7 +278,7 @@ def _write_mark(mark: Mark) -> bytes:
 
 
 def _marks(raw: bytes) -> tuple[Mark | None, Mark | None]:
-    """The two marks; None for one that is damaged, or was being written when power failed."""
+    """The two marks; None for a damaged one, such as one being written when power failed."""
     first, second = (_as_mark(raw[at : at + BLOCK]) for at in (0, BLOCK))
     return first, second
 
@@ -295,12 +295,12 @@ def _as_mark(raw: bytes) -> Mark | None:
 def _latest(raw: bytes, where: str) -> Mark:
     valid = [mark for mark in _marks(raw) if mark]
     if not valid:
-        raise _damaged(where, "neither of its marks says how far it was written")
+        raise _damage_error(where, "neither of its marks says how far it was written")
     return max(valid)
 
 
 def _block(content: dict[str, object]) -> bytes:
-    """A line of text that fills a block."""
+    """A line of canonical JSON, padded to a block."""
     return canonical(content).ljust(BLOCK - 1) + b"\n"
 
 
@@ -324,9 +324,9 @@ def _require_ledger(block: bytes, path: Path) -> None:
     raise BadFile(f"{path} is not a ledger of Utmost; it was left as it is. Name another file, or restore it.")
 
 
-def _damaged(where: str, how: str) -> BadFile:
+def _damage_error(where: str, reason: str) -> BadFile:
     return BadFile(
-        f"the ledger {where} is damaged and was left as it is; nothing can be spent from it: {how.rstrip('.')}. "
+        f"the ledger {where} is damaged and was left as it is; nothing can be spent from it: {reason.rstrip('.')}. "
         "Restore it from a backup and compare its head with the latest report."
     )
 
@@ -373,7 +373,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _read_at(handle: int, place: int, size: int) -> bytes:
-    """So many bytes from a place, fewer only where the file ends."""
+    """Read `size` bytes at an offset, fewer only at the end of the file."""
     pieces = []
     while size and (piece := os.pread(handle, size, place)):
         pieces.append(piece)
@@ -383,8 +383,8 @@ def _read_at(handle: int, place: int, size: int) -> bytes:
 
 def _write_at(handle: int, text: bytes, place: int) -> None:
     while text:
-        done = os.pwrite(handle, text, place)
-        text, place = text[done:], place + done
+        count = os.pwrite(handle, text, place)
+        text, place = text[count:], place + count
 
 
 def _cut(handle: int, size: int) -> None:
@@ -392,7 +392,7 @@ def _cut(handle: int, size: int) -> None:
 
 
 def _sync(handle: int) -> None:
-    """Wait until all that was written is on the disk."""
+    """Wait until everything written is on disk."""
     if hasattr(fcntl, "F_FULLFSYNC"):  # macOS, where fsync stops at the disk's own cache
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
     else:
@@ -404,7 +404,7 @@ def _sync(handle: int) -> None:
 
 @dataclass
 class Track:
-    """What is known of one account: its secret, where its events lie and what their heads are, and what they answer."""
+    """The index of one account: its secret, and the places, heads, entries, question keys and answers of its events."""
 
     secret: bytes
     places: list[tuple[int, int]] = field(default_factory=list)
@@ -425,33 +425,33 @@ class Track:
 
 
 class Index:
-    """Where every event of a book lies, up to the byte `end`; `digest` is a hash over all lines so far."""
+    """The places of all events of a book, up to the byte `end`; `digest` is a hash over all lines so far."""
 
     def __init__(self, start: int = 0) -> None:
         self.end, self.lines, self.digest = start, 0, START
         self.tracks: dict[str, Track] = {}
 
     def take(self, line: bytes) -> None:
-        """Take the events of the next line into the index; all, or with `BadFile` none if one breaks its chain."""
+        """Add the events of the next line to the index: all of them, or none if one breaks its chain (`BadFile`)."""
         events, secret = read_line(line)
         tracks = {event.dataset: self._track(event, secret) for event in events}
         _require_next(events, tracks)
         for event in events:
-            _file(tracks[event.dataset], event, (self.end, len(line)))
+            _index_event(tracks[event.dataset], event, (self.end, len(line)))
         self.tracks |= tracks
         self.end, self.lines, self.digest = self.end + len(line), self.lines + 1, next_digest(self.digest, line)
 
     def _track(self, event: Event, secret: bytes | None) -> Track:
-        """What is known of the account of an event, which is new if the event opens it."""
+        """The track of the account of an event; a new one if the event opens the account."""
         track = self.tracks.get(event.dataset)
         if track is None and secret is not None and event.body.get("secret") == hashlib.sha256(secret).hexdigest():
             return Track(secret)
         if secret is not None or track is None:
-            raise changed(event.dataset, event.number)
+            raise hash_mismatch(event.dataset, event.number)
         return track
 
     def continues(self, earlier: Index) -> bool:
-        """Whether this index has all that an earlier one of the same book had."""
+        """Whether this index extends an earlier one of the same book."""
         return all(
             dataset in self.tracks and self.tracks[dataset].heads[: len(track.heads)] == track.heads
             for dataset, track in earlier.tracks.items()
@@ -459,27 +459,27 @@ class Index:
 
 
 def _require_next(events: Sequence[Event], tracks: dict[str, Track]) -> None:
-    """Refuse events that do not continue the chains of their accounts, one after the other, or answer nothing asked."""
-    ahead: dict[str, tuple[int, str, str]] = {}
-    asked = set[tuple[str, int, int]]()
+    """Refuse events that do not continue the chains of their accounts, or complete a question that was not reserved."""
+    ends: dict[str, tuple[int, str, str]] = {}
+    places = set[tuple[str, int, int]]()
     for event in events:
         track, place = tracks[event.dataset], (event.dataset, event.entry, event.slot)
-        number, head, before = ahead.get(event.dataset) or track.end()
+        number, head, previous_kind = ends.get(event.dataset) or track.end()
         if event.kind == "complete":
-            sound = place in asked or place[1:] in track.asked
+            sound = place in places or place[1:] in track.asked
         elif event.kind in (SUSPEND, RESUME):
             sound = place[1:] == (0, 0)
         else:
             sound = event.kind == "open" or "question" in event.body
-            asked.add(place)
-        sound = sound and may_follow(before, event.kind)
-        if not sound or event.number != number or event.hashed(head) != event.head:
-            raise changed(event.dataset, event.number)
-        ahead[event.dataset] = number + 1, event.head, event.kind
+            places.add(place)
+        sound = sound and may_follow(previous_kind, event.kind)
+        if not sound or event.number != number or event.head_after(head) != event.head:
+            raise hash_mismatch(event.dataset, event.number)
+        ends[event.dataset] = number + 1, event.head, event.kind
 
 
-def _file(track: Track, event: Event, place: tuple[int, int]) -> None:
-    """Put an event where its number, its entry and its question are looked for."""
+def _index_event(track: Track, event: Event, place: tuple[int, int]) -> None:
+    """Index an event by its number, its entry and its question."""
     track.places.append(place)
     track.heads.append(bytes.fromhex(event.head))
     track.last = event
@@ -493,7 +493,7 @@ def _file(track: Track, event: Event, place: tuple[int, int]) -> None:
 
 
 def write_line(events: Sequence[Event], secret: bytes | None = None) -> bytes:
-    """The events of one transaction as a line of text; an opening has a line of its own, with the account's secret."""
+    """The line of a transaction's events; the opening of an account has a separate line, with the account's secret."""
     assert secret is None or len(events) == 1
     contents = [{"event": event[:-1], "head": event.head} for event in events]
     if secret is not None:
@@ -502,11 +502,11 @@ def write_line(events: Sequence[Event], secret: bytes | None = None) -> bytes:
 
 
 def read_line(line: bytes) -> tuple[list[Event], bytes | None]:
-    """The events of a line, and the secret of its account if it opens one; `BadFile` if no events write this line."""
+    """The events of a line, and the secret if it opens an account; `BadFile` if the line is not canonical."""
     try:
         content = parse_json(line)
         contents = content if isinstance(content, list) else [content]
-        events = [Event._make((*each["event"], each["head"])) for each in contents]
+        events = [Event._make((*record["event"], record["head"])) for record in contents]
         secret = bytes.fromhex(contents[0]["secret"]) if "secret" in contents[0] and len(contents) == 1 else None
         if write_line(events, secret) == line and all(tuple(map(type, event)) == KINDS for event in events):
             return events, secret
@@ -515,21 +515,21 @@ def read_line(line: bytes) -> tuple[list[Event], bytes | None]:
     raise BadFile("a line is not one that Utmost wrote")
 
 
-def _one_of(line: bytes, dataset: str, number: int) -> Event:
-    """The event of an account in a line that has it; `BadFile` if it has no such event."""
+def _event_in(line: bytes, dataset: str, number: int) -> Event:
+    """An event of an account in a line; `BadFile` if the line does not hold it."""
     for event in read_line(line)[0]:
         if (event.dataset, event.number) == (dataset, number):
             return event
-    raise changed(dataset, number)
+    raise hash_mismatch(dataset, number)
 
 
 def next_digest(digest: str, line: bytes) -> str:
-    """The hash over all lines, with one more."""
+    """The hash over all lines, extended by one line."""
     return hashlib.sha256(digest.encode() + line).hexdigest()
 
 
 class Lines(Book):
-    """A book whose lines are found by an index; what is added waits in `added` until the transaction ends."""
+    """A book read through an index; new events wait in `added` until the transaction ends."""
 
     def __init__(self, index: Index, fetch: Fetch, reread: Callable[[], Index]) -> None:
         self._index, self._fetch, self._reread = index, fetch, reread
@@ -561,7 +561,7 @@ class Lines(Book):
     def stored(self, dataset: str) -> tuple[list[Event], list[str | None]]:
         index = self._reread()
         track = index.tracks[dataset]
-        events = [_one_of(self._fetch(*place), dataset, number) for number, place in enumerate(track.places)]
+        events = [_event_in(self._fetch(*place), dataset, number) for number, place in enumerate(track.places)]
         return events, [track.asked.get((event.entry, event.slot)) for event in events]
 
     def add(self, event: Event, key: str | None, secret: bytes | None = None) -> None:
@@ -569,16 +569,16 @@ class Lines(Book):
         self._secret = secret
 
     def line(self) -> bytes:
-        """All that was added, as the one line that is to be written."""
+        """The line that the transaction writes."""
         return write_line(self.added, self._secret)
 
     def _event(self, dataset: str, number: int) -> Event:
-        """An event, read again and compared with what was believed before."""
+        """Read an event again and verify it against the index and its hash."""
         track = self._index.tracks[dataset]
         try:
-            event = _one_of(self._fetch(*track.places[number]), dataset, number)
+            event = _event_in(self._fetch(*track.places[number]), dataset, number)
         except BadFile:
-            raise changed(dataset, number) from None
-        if event.head != track.heads[number].hex() or event.hashed(track.head_before(number)) != event.head:
-            raise changed(dataset, number)
+            raise hash_mismatch(dataset, number) from None
+        if event.head != track.heads[number].hex() or event.head_after(track.head_before(number)) != event.head:
+            raise hash_mismatch(dataset, number)
         return event

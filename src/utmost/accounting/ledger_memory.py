@@ -13,7 +13,7 @@ from utmost.errors import InvalidInput
 
 
 class Memory(Storage):
-    """A book in memory: nothing outlives the process, and a fork has no part in it."""
+    """A book in memory, lost with the process; a forked process may not use it."""
 
     kept = False
 
@@ -49,4 +49,4 @@ class Memory(Storage):
         return index
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is no file or connection to release."""

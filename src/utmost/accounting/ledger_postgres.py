@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from utmost.accounting.account import Event, canonical
-from utmost.accounting.storage import START, Book, Storage, changed
+from utmost.accounting.storage import START, Book, Storage, hash_mismatch
 from utmost.errors import BadFile, LedgerFailed, UtmostError
 from utmost.exact.json_text import parse_json
 
@@ -30,11 +30,11 @@ TABLES = (
 )
 COLUMNS = "dataset, number, kind, entry, slot, time, body, head"
 LOCK = 0x55746D73
-"""Whose turn it is to make the tables."""
+"""Key of the advisory lock for creating the tables."""
 
 
 class Tables(Book):
-    """The ledger's tables, as one transaction sees them; every event that is read is compared with its hash."""
+    """The ledger's tables as seen by one transaction; every event that is read is verified by its hash."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -43,8 +43,8 @@ class Tables(Book):
         return sorted(row[0] for row in self._run("SELECT dataset FROM utmost_accounts"))
 
     def secret(self, dataset: str) -> bytes | None:
-        found = self._run("SELECT secret FROM utmost_accounts WHERE dataset = %s", dataset)
-        return bytes(found[0][0]) if found else None
+        rows = self._run("SELECT secret FROM utmost_accounts WHERE dataset = %s", dataset)
+        return bytes(rows[0][0]) if rows else None
 
     def first(self, dataset: str) -> Event | None:
         return next(iter(self._read(dataset, "number = 0")), None)
@@ -72,13 +72,13 @@ class Tables(Book):
         self._run("INSERT INTO utmost_events VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)", *values)
 
     def _read(self, dataset: str, condition: str, *values: Any) -> list[Event]:
-        """The events that fulfil a condition; `BadFile` if the hash of one is wrong."""
-        before = "SELECT head FROM utmost_events AS b WHERE b.dataset = e.dataset AND b.number = e.number - 1"
+        """The events that satisfy a condition; `BadFile` if the hash of one is wrong."""
+        previous_head = "SELECT head FROM utmost_events AS b WHERE b.dataset = e.dataset AND b.number = e.number - 1"
         events = []
-        for *row, previous in self._rows(f"{COLUMNS}, ({before})", dataset, condition, *values):
+        for *row, previous in self._rows(f"{COLUMNS}, ({previous_head})", dataset, condition, *values):
             event = _event(row)
-            if event.hashed(START if event.number == 0 else str(previous)) != event.head:
-                raise changed(dataset, event.number)
+            if event.head_after(START if event.number == 0 else str(previous)) != event.head:
+                raise hash_mismatch(dataset, event.number)
             events.append(event)
         return events
 
@@ -91,7 +91,7 @@ def _event(row: Sequence[Any]) -> Event:
     try:
         return Event._make((*row[:6], parse_json(row[6]), row[7]))
     except (TypeError, ValueError, RecursionError):
-        raise changed(row[0], row[1]) from None
+        raise hash_mismatch(row[0], row[1]) from None
 
 
 class PostgreSQL(Storage):
@@ -104,14 +104,14 @@ class PostgreSQL(Storage):
         self._connection = self._connect()
         with self._transaction():
             self._run("SELECT pg_advisory_xact_lock(%s)", LOCK)
-            made = "SELECT 1 FROM pg_tables WHERE tablename = 'utmost_version' AND schemaname = current_schema()"
-            if not self._run(made):
+            lookup = "SELECT 1 FROM pg_tables WHERE tablename = 'utmost_version' AND schemaname = current_schema()"
+            if not self._run(lookup):
                 for table in TABLES:
                     self._run(table)
                 self._run("INSERT INTO utmost_version VALUES (%s)", VERSION)
-            found = self._run("SELECT version FROM utmost_version")
-        if found != [(VERSION,)]:
-            versions = ", ".join(str(row[0]) for row in found) or "none"
+            version_rows = self._run("SELECT version FROM utmost_version")
+        if version_rows != [(VERSION,)]:
+            versions = ", ".join(str(row[0]) for row in version_rows) or "none"
             raise BadFile(f"{self.where} holds a ledger of version {versions}; this Utmost keeps version {VERSION}.")
 
     def _connect(self) -> Any:

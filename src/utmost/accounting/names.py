@@ -1,8 +1,8 @@
-"""Names of accounts: what looks the same is the same account, or is not opened.
+"""Names of accounts, checked so that no two accounts have names that look the same.
 
-A budget is kept by its name, so a second name that looks like the first would be a second budget for the same people.
-Any account that exists can be opened by its name. A new one is written in one script, as Unicode's NFKC form writes it,
-and does not look like the name of another: their skeletons (Unicode Technical Standard 39) differ.
+A budget is identified by its name, so a second name that looks like the first would be a second budget for the same
+people. Any existing account can be opened by its name. A new name must be in one script and in Unicode's form NFKC, and
+must not look like the name of another account: their skeletons (Unicode Technical Standard 39) differ.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ WRITTEN_TOGETHER = (
     {"LATIN", "CJK", "HANGUL"},
     {"LATIN", "CJK", "BOPOMOFO"},
 )
-"""Scripts that one name may mix: those of Japanese, Korean and Chinese, with Latin letters."""
+"""Sets of scripts that one name may mix: those of Japanese, Korean and Chinese, with Latin letters."""
 
 
 UNIT = re.compile(
     r"""(rows|people by (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))(?:, [^;]*)?((?:; .*)?)""", re.ASCII | re.DOTALL
 )
-"""Who is protected, contribution bounds and sizes, and promises to tiers, as sessions write a unit."""
+"""A unit as sessions write it: the protected entity, contribution bounds and sizes, and levels of tiers."""
 
 
-def protected(unit: str) -> str:
-    """Who a unit in words protects: without contribution bounds and sizes, which may differ from answer to answer.
+def protected_entity(unit: str) -> str:
+    """The protected entity of a unit in words, without contribution bounds and sizes, which may differ between answers.
 
     Examples
     --------
-    >>> protected("people by 'id', 3 rows each, chosen before any condition, at most 5000")
+    >>> protected_entity("people by 'id', 3 rows each, chosen before any condition, at most 5000")
     "people by 'id'"
-    >>> protected("rows, at most 2000; at most 20 with 'ill' are promised 0.1")
+    >>> protected_entity("rows, at most 2000; at most 20 with 'ill' are promised 0.1")
     "rows; at most 20 with 'ill' are promised 0.1"
     """
-    found = UNIT.fullmatch(unit)
-    return unit if found is None else found[1] + found[2]
+    match = UNIT.fullmatch(unit)
+    return unit if match is None else match[1] + match[2]
 
 
 def as_text(value: Any, name: str) -> str:
-    """A text that is not empty."""
+    """A non-empty string; `InvalidInput` for anything else."""
     if not isinstance(value, str) or not value.strip() or any(unicodedata.category(c) == "Cs" for c in value):
         raise InvalidInput(f"{name} is {shown(value)}; give a text that says which.")
     return value
 
 
 def as_name(dataset: Any) -> str:
-    """A data set's name in one way of composing its letters (NFC), without characters that nobody sees."""
+    """A data set's name in Unicode's form NFC; `InvalidInput` if it has invisible characters."""
     name = unicodedata.normalize("NFC", as_text(dataset, "dataset"))
     if name != name.strip() or any(_is_invisible(letter) for letter in name):
         raise InvalidInput(
@@ -66,7 +66,7 @@ def as_name(dataset: Any) -> str:
     return name
 
 
-def require_new_name(name: str, others: Iterable[str]) -> None:
+def require_new_name(name: str, existing_names: Iterable[str]) -> None:
     """Refuse a name for a new account that has odd characters, or looks like the name of another account."""
     for letter in name:
         if (plain := unicodedata.normalize("NFKC", letter)) != letter:
@@ -82,7 +82,7 @@ def require_new_name(name: str, others: Iterable[str]) -> None:
             f"dataset is {name!a}, which is not in Unicode's form NFKC; write {unicodedata.normalize('NFKC', name)!r}."
         )
     _require_one_script(name)
-    for other in others:
+    for other in existing_names:
         if skeleton(other) == skeleton(name):
             raise InvalidInput(
                 f"dataset is {name!r} ({_codes(name)}), which looks like the account {other!r} ({_codes(other)}); open "
@@ -95,7 +95,7 @@ def _require_one_script(name: str) -> None:
     for letter in name:
         if unicodedata.category(letter) in ("Lu", "Ll", "Lt", "Lo"):
             scripts.setdefault(unicodedata.name(letter, "UNKNOWN").split()[0], letter)
-    if len(scripts) > 1 and not any(scripts.keys() <= together for together in WRITTEN_TOGETHER):
+    if len(scripts) > 1 and not any(scripts.keys() <= allowed for allowed in WRITTEN_TOGETHER):
         first, second = list(scripts.values())[:2]
         raise InvalidInput(
             f"dataset is {name!r}, which mixes scripts: {_described(first)} and {_described(second)}; write it in one, "
@@ -104,7 +104,7 @@ def _require_one_script(name: str) -> None:
 
 
 def skeleton(name: str) -> str:
-    """What a name looks like: names with one skeleton are confused by their readers.
+    """The skeleton of a name: names with equal skeletons look the same.
 
     Examples
     --------
@@ -112,19 +112,19 @@ def skeleton(name: str) -> str:
     (True, False)
     """
     letters = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", name))
-    return unicodedata.normalize("NFD", letters.translate(_looks()))
+    return unicodedata.normalize("NFD", letters.translate(_lookalikes()))
 
 
 @cache
-def _looks() -> dict[int, str]:
-    """For code points that look like others, those."""
-    found = {ord(letter): "l" for letter in "1I|"} | {ord("0"): "O"}
+def _lookalikes() -> dict[int, str]:
+    """A translation table from confusable code points to their prototypes."""
+    table = {ord(letter): "l" for letter in "1I|"} | {ord("0"): "O"}
     for line in files("utmost.accounting").joinpath("lookalikes.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
-            like, *others = line.split()
+            like, *codes = line.split()
             text = "".join(chr(int(code, 16)) for code in like.split("+"))
-            found |= {int(code, 16): text for code in others}
-    return {code: text.translate(found) for code, text in found.items()}
+            table |= {int(code, 16): text for code in codes}
+    return {code: text.translate(table) for code, text in table.items()}
 
 
 def _described(letter: str) -> str:
@@ -138,6 +138,6 @@ def _codes(name: str) -> str:
 
 
 def _is_invisible(letter: str) -> bool:
-    """Whether two texts may look the same although one has this letter and the other not, or a plain space."""
+    """Whether a character is invisible, or a space other than the plain one."""
     kind = unicodedata.category(letter)
     return kind in ("Cc", "Cf", "Zl", "Zp") or (kind == "Zs" and letter != " ") or bool(UNSEEN.match(letter))

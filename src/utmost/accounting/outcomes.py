@@ -1,9 +1,10 @@
 """Exact composition by listing outcomes: all sums of privacy losses with their probabilities.
 
-Three cases are small enough. Equal levels: the loss is (k - 2l) epsilon with binomial l, and only the l that matter are
-listed, for any k (anchored in ball arithmetic, so k = 10^7 loses no digits). Few different losses: two lists whose
-sums are never formed, only counted past the threshold (meet in the middle). Losses with a common unit: a lattice,
-filled by adding shifted copies. All terms are nonnegative, so rounding errors stay relative; `Outcomes` carries them.
+Three cases are small enough. Equal levels: the loss is (k - 2l) epsilon with binomial l, and only the l with
+non-negligible probability are listed, for any k (anchored in ball arithmetic, so k = 10^7 loses no digits). Few
+different losses: two lists whose sums are never formed, only counted past the threshold (meet in the middle). Losses
+with a common unit: convolution on a lattice. All terms are nonnegative, so rounding errors stay relative; `Outcomes`
+carries them.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP
 
 Part: TypeAlias = tuple[Loss, int]
-"""A loss and how many times it occurs."""
+"""A loss with its number of occurrences."""
 MOST_OUTCOMES = 2**19
 MOST_WORK = 4 * 10**8
 BLOCK = 512
 MOST_REACH = 2**22
 FEW_OUTCOMES = 64
-"""How many outcomes are mixed with a Gaussian part one by one."""
+"""The largest number of outcomes that are mixed with a Gaussian part one by one."""
 ALONE = (np.zeros(1), np.ones(1))
-"""No second list."""
+"""In place of a second list: the single loss 0."""
 WIDE = np.longdouble
 WIDE_ULP = float(np.finfo(WIDE).eps)
 
@@ -42,8 +43,8 @@ WIDE_ULP = float(np.finfo(WIDE).eps)
 class Outcomes:
     """Losses with probabilities: the sums of two independent lists (the second may be the single loss 0).
 
-    Every probability may be off by `relative`, every loss by `shift`, and probabilities of at most `missing` in all are
-    left out.
+    `relative` bounds the relative error of every probability, `shift` the error of every loss, and `missing` the total
+    probability of the outcomes left out.
     """
 
     first: tuple[Floats, Floats]
@@ -68,7 +69,7 @@ class Outcomes:
         return max(0.0, value - error), value + error + self.missing
 
     def _count(self, epsilon: float, shift: float) -> tuple[float, float]:
-        """The sum over pairs by suffix sums of the second list, in extended precision; and the mass past epsilon."""
+        """The sum over pairs by suffix sums of the second list, in extended precision, and the mass beyond epsilon."""
         (x, p), (y, q) = self.first, self.second
         top = float(y[-1])
         mass = np.append(np.cumsum(q[::-1].astype(WIDE))[::-1], WIDE(0))
@@ -80,23 +81,23 @@ class Outcomes:
 
 
 def list_outcomes(parts: Sequence[Part]) -> Outcomes | None:
-    """All outcomes of a composition, if it is small enough to list them; else None."""
+    """All outcomes of a composition, or None if they are too many to list."""
     lists = _lists(parts)
-    if lists is not None and math.prod(len(one.values) for one in lists) <= MOST_OUTCOMES:
-        return _in_one(lists)
+    if lists is not None and math.prod(len(part.values) for part in lists) <= MOST_OUTCOMES:
+        return _as_one_list(lists)
     lattice = _lattice(parts)
-    return lattice if lattice is not None or lists is None else _in_two(lists)
+    return lattice if lattice is not None or lists is None else _as_two_lists(lists)
 
 
 def few_outcomes(parts: Sequence[Part]) -> Outcomes | None:
-    """All outcomes in one list, if they are very few; else None."""
+    """All outcomes in one list, or None if there are more than `FEW_OUTCOMES`."""
     lists = _lists(parts)
-    few = lists is not None and math.prod(len(one.values) for one in lists) <= FEW_OUTCOMES
-    return _in_one(lists) if few else None  # type: ignore[arg-type]
+    is_short = lists is not None and math.prod(len(part.values) for part in lists) <= FEW_OUTCOMES
+    return _as_one_list(lists) if is_short else None  # type: ignore[arg-type]
 
 
 def _lists(parts: Sequence[Part]) -> list[_List] | None:
-    """The outcomes of each part, if all of them together are not too many."""
+    """The outcomes of each part, or None if all together are too many."""
     if sum(math.log2(min(count, BLOCK) + 1) for _, count in parts) > 2 * math.log2(MOST_OUTCOMES):
         return None
     lists = []
@@ -105,19 +106,19 @@ def _lists(parts: Sequence[Part]) -> list[_List] | None:
             lists.append(_binomial(loss.level, count))
         elif math.comb(count + len(loss.values) - 1, count) * count <= MOST_OUTCOMES:
             shift = loss.blur + 2 * ULP * float(np.abs(loss.values).max())
-            one = _List(loss.values, loss.masses, 8 * ULP, shift, _vanished(loss.masses))
-            lists.append(reduce(lambda a, b: _merged(_join(a, b)), [one] * count))
+            part = _List(loss.values, loss.masses, 8 * ULP, shift, _underflow_bound(loss.masses))
+            lists.append(reduce(lambda a, b: _merge_close(_join(a, b)), [part] * count))
         else:
             return None
     return lists
 
 
-def _in_one(lists: list[_List]) -> Outcomes:
-    whole = _sorted(reduce(_join, lists))
-    return Outcomes((whole.values, whole.masses), ALONE, whole.relative, whole.shift, whole.missing)
+def _as_one_list(lists: list[_List]) -> Outcomes:
+    joint = _sort(reduce(_join, lists))
+    return Outcomes((joint.values, joint.masses), ALONE, joint.relative, joint.shift, joint.missing)
 
 
-def _in_two(lists: list[_List]) -> Outcomes | None:
+def _as_two_lists(lists: list[_List]) -> Outcomes | None:
     halves = _halve(lists)
     if halves is None:
         return None
@@ -138,32 +139,32 @@ class _List:
 
 
 def _halve(lists: list[_List]) -> tuple[_List, _List] | None:
-    """Two lists of sums, neither too long, each sorted."""
+    """Split independent lists into two sorted lists of sums of similar length; None if one gets too long."""
     halves = [_List(np.zeros(1), np.ones(1), 0.0, 0.0)] * 2
-    for one in sorted(lists, key=lambda part: -len(part.values)):
+    for item in sorted(lists, key=lambda part: -len(part.values)):
         smaller = 0 if len(halves[0].values) < len(halves[1].values) else 1
-        if len(halves[smaller].values) * len(one.values) > MOST_OUTCOMES:
+        if len(halves[smaller].values) * len(item.values) > MOST_OUTCOMES:
             return None
-        halves[smaller] = _join(halves[smaller], one)
+        halves[smaller] = _join(halves[smaller], item)
     long, short = sorted(halves, key=lambda part: -len(part.values))
-    return _sorted(long), _sorted(short)
+    return _sort(long), _sort(short)
 
 
 def _join(a: _List, b: _List) -> _List:
     values = np.add.outer(a.values, b.values).ravel()
     masses = np.multiply.outer(a.masses, b.masses).ravel()
     shift = a.shift + b.shift + ULP * float(np.abs(values).max())
-    return _List(values, masses, a.relative + b.relative + ULP, shift, a.missing + b.missing + _vanished(masses))
+    return _List(values, masses, a.relative + b.relative + ULP, shift, a.missing + b.missing + _underflow_bound(masses))
 
 
-def _vanished(masses: Floats) -> float:
-    """What probabilities that are too small for floats may have lost, at most."""
+def _underflow_bound(masses: Floats) -> float:
+    """A bound on the probability lost by underflow."""
     return len(masses) * 1e-300 if masses.min() < TINY else 0.0
 
 
-def _merged(part: _List) -> _List:
-    """The list with sums that differ by roundings only made one."""
-    part = _sorted(part)
+def _merge_close(part: _List) -> _List:
+    """Merge sums that differ only by rounding."""
+    part = _sort(part)
     grain = 16 * (part.shift + ULP * float(np.abs(part.values).max()))
     new = np.append(True, np.diff(part.values) > grain)
     first = np.flatnonzero(new)
@@ -173,7 +174,7 @@ def _merged(part: _List) -> _List:
     return _List(part.values[first], masses, part.relative + 64 * ULP, part.shift + drift, part.missing)
 
 
-def _sorted(part: _List) -> _List:
+def _sort(part: _List) -> _List:
     order = np.argsort(part.values, kind="stable")
     return _List(part.values[order], part.masses[order], part.relative, part.shift, part.missing)
 
@@ -186,10 +187,10 @@ def _binomial(level: ApproxDP, count: int) -> _List:
     with ctx.workprec(192):
         growth = arb(as_fmpq(level.ratio)) * arb(as_fmpq(Fraction(level.exponent))).exp()
         log_likely, log_unlikely, shrink = -(1 + 1 / growth).log(), -(1 + growth).log(), float(1 / growth)
-        whole = arb(count + 1).lgamma()
+        log_factorial = arb(count + 1).lgamma()
 
         def anchor(unlikely: int) -> float:
-            ways = whole - arb(unlikely + 1).lgamma() - arb(count - unlikely + 1).lgamma()
+            ways = log_factorial - arb(unlikely + 1).lgamma() - arb(count - unlikely + 1).lgamma()
             return float((ways + (count - unlikely) * log_likely + unlikely * log_unlikely).exp())
 
         mode = math.floor((count + 1) * float(1 / (1 + growth)))
@@ -201,8 +202,8 @@ def _binomial(level: ApproxDP, count: int) -> _List:
             while 0 <= at <= count:
                 length = min(BLOCK, (count - at if step == 1 else at) + 1)
                 ls = at + step * np.arange(length, dtype=np.int64)
-                here = ls[:-1].astype(float)
-                ratios = (count - here) / (here + 1) * shrink if step == 1 else here / (count - here + 1) / shrink
+                index = ls[:-1].astype(float)
+                ratios = (count - index) / (index + 1) * shrink if step == 1 else index / (count - index + 1) / shrink
                 block = anchor(at) * np.append(1.0, np.cumprod(ratios)) if shrink > 0 else np.zeros(length)
                 if shrink == 0:
                     block[ls == 0] = 1.0
@@ -221,7 +222,7 @@ def _binomial(level: ApproxDP, count: int) -> _List:
 
 
 def _lattice(parts: Sequence[Part]) -> Outcomes | None:
-    """The distribution of a sum of multiples of one unit, by adding shifted copies; None if there is no good unit."""
+    """The distribution of a sum of multiples of one unit, by convolution; None if there is no suitable unit."""
     levels = [loss.level for loss, _ in parts]
     if not all(isinstance(level, ApproxDP) and level.ratio == 1 for level in levels):
         return None

@@ -1,9 +1,9 @@
-"""What a batch of releases costs under the cheapest accounting that is valid for it.
+"""The cost of a batch of releases under the cheapest valid accounting.
 
-Levels that are declared together, before any answer, may be counted in several ways: by their sum, by exact
-composition, as zCDP, as Gaussian privacy. Each is a true bound, so the least may be charged. Where a question can be
-answered by different noise for the same accuracy (geometric noise at an epsilon, Gaussian noise at a mu or a rho), its
-levels are alternatives, and the way of counting decides which is the better one.
+Levels that are declared together, before any answer, may be composed in several ways: by their sum, by exact
+composition, as zCDP, as Gaussian privacy. Each is a valid bound, so the least may be charged. Where a question can be
+answered with different noise of the same accuracy (geometric noise at an epsilon, Gaussian noise at a mu or a rho), its
+levels are alternatives, and the accounting decides which is cheaper.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from utmost.exact import Amount, Number, as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 
 Choices: TypeAlias = tuple[Level, ...]
-"""The levels of one question, of which one will be used."""
+"""The alternative levels of one question, of which one will be used."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,19 @@ class Price:
 
     Attributes
     ----------
-    accounting : "sum", "exact", "zcdp" or "gaussian": how the batch is counted
-    levels : the level to release each question at, in order: of alternatives, the one that this accounting prefers
-    cost : what the ledger charges for them, by resource
-    delta : the delta to hand to `Account.reserve_batch`, or None
-    fits : whether the budget, if nothing of it is spent, pays for it
-    compared : the price under each accounting that was looked at, in the first resource; those that surely cost more
-        than another are left out where computing them takes long
+    accounting : str
+        "sum", "exact", "zcdp" or "gaussian": how the batch is composed.
+    levels : tuple of Level
+        The level of each question, in order: of alternatives, the one that this accounting prefers.
+    cost : dict of Amount
+        The charge, by resource.
+    delta : Fraction or None
+        The delta to pass to `Account.reserve_batch`.
+    fits : bool
+        Whether the budget, with nothing spent, suffices.
+    compared : dict of float
+        The price under each accounting that was compared, in the first resource; those that certainly cost more than
+        another are omitted where computing them takes long.
     """
 
     accounting: str
@@ -50,8 +56,10 @@ class Price:
 
     def __str__(self) -> str:
         price = ", ".join(f"{name} {float(amount):.6g}" for name, amount in self.cost.items())
-        others = ", ".join(f"{name} {cost:.6g}" for name, cost in self.compared.items() if name != self.accounting)
-        return f"{price} ({self.accounting}{f'; {others}' if others else ''})"
+        alternatives = ", ".join(
+            f"{name} {cost:.6g}" for name, cost in self.compared.items() if name != self.accounting
+        )
+        return f"{price} ({self.accounting}{f'; {alternatives}' if alternatives else ''})"
 
 
 def cheapest(
@@ -60,7 +68,7 @@ def cheapest(
     delta: Number | None = None,
     only: str | None = None,
 ) -> Price:
-    """The least that a batch of releases, declared before any answer, costs a budget.
+    """The least cost of a batch of releases, declared before any answer, under a budget.
 
     Parameters
     ----------
@@ -69,9 +77,9 @@ def cheapest(
     budget : level, number or Filter
         The budget that pays; `account.filter` of an account with a filter of its own.
     delta : number, optional
-        For an (epsilon, delta) budget: how much of its delta the batch may use; all of it if left out.
+        For an (epsilon, delta) budget: how much of its delta the batch may use; all of it by default.
     only : str, optional
-        For an (epsilon, delta) budget: the one accounting to look at, beside the sum, as while a search goes on.
+        For an (epsilon, delta) budget: the only accounting to compare with the sum, for a search that fixes it.
 
     Returns
     -------
@@ -90,55 +98,59 @@ def cheapest(
     rho 0.054 (zcdp)
     """
     filter = budget if isinstance(budget, Filter) else choose(budget)
-    asked = [_choices(item) for item in levels]
+    alternatives = [_choices(item) for item in levels]
     if filter.name == "basic":
-        return _cheapest_epsilon(asked, filter, delta, only)
+        return _cheapest_epsilon(alternatives, filter, delta, only)
     if delta is not None:
         raise InvalidInput(f"a {filter.name} budget adds up without a delta of its own; leave delta out.")
-    chosen = tuple(_least(choices, lambda level: _first_cost(filter, level)) or choices[0] for choices in asked)
-    cost = filter.batch_cost(list(Counter(chosen).items()))  # says which level this budget cannot pay for, if any
+    selection = tuple(
+        _least(choices, lambda level: _first_cost(filter, level)) or choices[0] for choices in alternatives
+    )
+    cost = filter.batch_cost(list(Counter(selection).items()))  # says which level this budget cannot pay for, if any
     accounting = {"pure": "sum", "gaussian": "gaussian", "gaussian-delta": "gaussian"}.get(filter.name, "zcdp")
-    named = dict(zip(filter.resources, cost, strict=True))
-    return Price(accounting, chosen, named, None, filter.allows([cost]), {accounting: float(cost[0])})
+    costs = dict(zip(filter.resources, cost, strict=True))
+    return Price(accounting, selection, costs, None, filter.allows([cost]), {accounting: float(cost[0])})
 
 
-def _cheapest_epsilon(asked: Sequence[Choices], filter: Filter, delta: Number | None, only: str | None) -> Price:
-    """The accounting of least epsilon at a delta; the sum, unless another saves more than one percent by its delta."""
+def _cheapest_epsilon(alternatives: Sequence[Choices], filter: Filter, delta: Number | None, only: str | None) -> Price:
+    """The price of least epsilon at a delta; the sum, unless another saves more than one percent by its delta."""
     share = Fraction(filter.limits[1].rational) if delta is None else as_rational(delta, "delta")
-    found: dict[str, tuple[Choices, tuple[Amount, ...]]] = {}
+    prices: dict[str, tuple[Choices, tuple[Amount, ...]]] = {}
     for name, size in PREFERRED:
         if only is not None and name not in ("sum", only):
             continue
-        levels = _preferred(asked, name, size)
-        if levels is None or any(levels == known for other, (known, _) in found.items() if other != "sum"):
+        levels = _preferred(alternatives, name, size)
+        if levels is None or any(
+            levels == priced_levels for other, (priced_levels, _) in prices.items() if other != "sum"
+        ):
             continue
-        counted = list(Counter(levels).items())
-        best = min((float(cost[0]) for _, cost in found.values()), default=math.inf)
+        counts = list(Counter(levels).items())
+        best = min((float(cost[0]) for _, cost in prices.values()), default=math.inf)
         if name == "sum":
-            cost = filter.batch_cost(counted)
+            cost = filter.batch_cost(counts)
             if cost[1] <= Amount(share):
-                found[name] = levels, cost
-        elif math.isinf(best) or not composed(counted).surely_exceeds(best, share):
-            found[name] = levels, filter.batch_cost(counted, share)
-    accounting = min(found, key=lambda name: float(found[name][1][0]) * (LEAST_SAVING if name == "sum" else 1))
-    levels, cost = found[accounting]
-    named = dict(zip(filter.resources, cost, strict=True))
-    compared = {name: float(price[0]) for name, (_, price) in found.items()}
-    given = None if accounting == "sum" else share
-    return Price(accounting, levels, named, given, filter.allows([cost]), compared)
+                prices[name] = levels, cost
+        elif math.isinf(best) or not composed(counts).surely_exceeds(best, share):
+            prices[name] = levels, filter.batch_cost(counts, share)
+    accounting = min(prices, key=lambda name: float(prices[name][1][0]) * (LEAST_SAVING if name == "sum" else 1))
+    levels, cost = prices[accounting]
+    costs = dict(zip(filter.resources, cost, strict=True))
+    compared = {name: float(price[0]) for name, (_, price) in prices.items()}
+    charged_delta = None if accounting == "sum" else share
+    return Price(accounting, levels, costs, charged_delta, filter.allows([cost]), compared)
 
 
-def _preferred(asked: Sequence[Choices], name: str, size: Callable[[Level], float | None]) -> Choices | None:
-    """The alternatives that an accounting prefers, or None if it does not apply to one of the questions.
+def _preferred(alternatives: Sequence[Choices], name: str, size: Callable[[Level], float | None]) -> Choices | None:
+    """The alternative of each question that an accounting prefers, or None if it does not apply to one of them.
 
     Exact composition applies to all; zCDP and Gaussian accounting of pure levels is no better than that.
     """
-    chosen = [_least(choices, size) for choices in asked]
+    selection = [_least(choices, size) for choices in alternatives]
     if name == "exact":
-        chosen = [one or _least(other, _rho) or other[0] for one, other in zip(chosen, asked, strict=True)]
-    levels = tuple(level for level in chosen if level is not None)
+        selection = [one or _least(other, _rho) or other[0] for one, other in zip(selection, alternatives, strict=True)]
+    levels = tuple(level for level in selection if level is not None)
     plain = all(isinstance(level, ApproxDP) for level in levels)
-    return None if len(levels) < len(asked) or (plain and name in ("gaussian", "zcdp")) else levels
+    return None if len(levels) < len(alternatives) or (plain and name in ("gaussian", "zcdp")) else levels
 
 
 def _choices(item: Level | Number | Sequence[Level | Number]) -> Choices:
@@ -152,8 +164,8 @@ def _choices(item: Level | Number | Sequence[Level | Number]) -> Choices:
 
 
 def _least(choices: Choices, size: Callable[[Level], float | None]) -> Level | None:
-    """The alternative of least size, of those that have one."""
-    sizes = [(found, at) for at, level in enumerate(choices) if (found := size(level)) is not None]
+    """The alternative of least size; None if none has a size."""
+    sizes = [(magnitude, at) for at, level in enumerate(choices) if (magnitude := size(level)) is not None]
     return choices[min(sizes)[1]] if sizes else None
 
 
@@ -177,11 +189,11 @@ def _squared_mu(level: Level) -> float | None:
 
 
 LEAST_SAVING = 0.99
-"""What others must save: below a percent, all of a delta is too much to pay."""
+"""The factor by which another accounting must beat the sum: less than a percent is not worth a delta."""
 PREFERRED: tuple[tuple[str, Callable[[Level], float | None]], ...] = (
     ("sum", _epsilon),
     ("gaussian", _squared_mu),
     ("zcdp", _rho),
     ("exact", _epsilon),
 )
-"""What each accounting wants small; the slowest last."""
+"""For each accounting, the size of a level that it minimises; the slowest last."""

@@ -1,14 +1,14 @@
-"""The privacy loss of one release: a worst pair of distributions, as a few atoms.
+"""The privacy loss of one release: a dominating pair of distributions, as a few atoms.
 
 A pair (P, Q) *dominates* a mechanism if P - e^epsilon Q has at least as much positive mass, for every real epsilon, as
 the mechanism has between any two neighbours. Dominating pairs compose: the product of the pairs dominates the sequence
 of mechanisms, adaptively chosen inputs included (LIM Theorem 2.2.4 with A.3.1; Zhu, Dong and Wang 2022, Theorem 10).
 
-- (epsilon, delta): randomised response at epsilon, and delta of infinite loss (LIM (A.23)); nothing private is worse.
-- a mechanism on a space: the convex hull of the regions of all its ordered edges, read as one pair. Hence different
-  mechanisms may have their worst edges in different places and the bound still holds. It is attained where one edge
-  contains all others, as it does in geometric and other symmetric mechanisms. Elsewhere the hull is worse than
-  anything the mechanism does, and `attained` lists some pairs of neighbours that it really has.
+- (epsilon, delta): randomised response at epsilon, with infinite loss of probability delta (LIM (A.23)).
+- a mechanism on a space: the convex hull of the regions of all its ordered edges, read as one pair. So the bound holds
+  even if different mechanisms have their worst edges in different places. It is attained where the region of one edge
+  contains all others, as in geometric and other symmetric mechanisms. Elsewhere the hull is worse than every pair of
+  neighbours, and `attained` lists some pairs that the mechanism actually has.
 - a mechanism between two given points: the pair of their rows itself (`loss_between`), and its reverse.
 """
 
@@ -38,9 +38,9 @@ Points: TypeAlias = list[tuple[Fraction, Fraction]]
 ENDS: Points = [(Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))]
 ULP = 2.0**-52
 TINY = 1e-290
-"""Probabilities below this have lost digits, or soon will."""
+"""Probabilities below this are near underflow and may have lost digits."""
 SAME = 1e-13
-"""Ratios of probabilities that differ by at most that, relative, are one."""
+"""Relative tolerance within which two ratios of probabilities count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +49,20 @@ class Loss:
 
     Attributes
     ----------
-    values, masses : the finite losses, increasing, and their probabilities given that the loss is finite
-    infinite : the probability of an infinite loss
-    blur : how far a value may be from the exact one
-    level : the level it stands for, if it stands for one
-    label : the level that a mechanism with these losses was certified for
-    attained : losses between neighbours that occur, where this one is only above them all; else none
-    reverse : the loss ln(Q/P) under Q of the same two rows, where the loss is that of a given pair of points
+    values, masses : array of float
+        The finite losses, increasing, and their probabilities given that the loss is finite.
+    infinite : Fraction
+        The probability of an infinite loss.
+    blur : float
+        Bound on the error of a value.
+    level : Level or None
+        The level whose worst loss this is, if it is that of a level.
+    label : Level or None
+        The level for which a mechanism with these losses was certified.
+    attained : tuple of Loss
+        Losses between actual neighbours, where this loss only dominates them all; else empty.
+    reverse : Loss or None
+        The loss ln(Q/P) under Q of the same two rows, if this is the loss between two given points.
     """
 
     values: Floats
@@ -72,7 +79,7 @@ class Loss:
 
 
 def loss_of(release: Any) -> Loss:
-    """The worst privacy loss of a level, a certified mechanism, a solution, or a pair (mechanism, space).
+    """The dominating privacy loss of a level, a certified mechanism, a solution, or a pair (mechanism, space).
 
     Examples
     --------
@@ -102,19 +109,19 @@ def loss_of(release: Any) -> Loss:
 
 
 def loss_between(mechanism: Rows, point: Hashable, other: Hashable) -> Loss:
-    """The privacy loss of a mechanism between two given points of it, exactly, for `compose`.
+    """The exact privacy loss of a mechanism between two of its points, for `compose`.
 
     `compose` of levels, or of mechanisms on spaces, is about the worst neighbours in every release. If it is known
-    which two datasets an attacker tells apart, and so which two points each mechanism is used at, the composition of
-    these losses is exact: no other pair of rows plays a part. It is the same attacker in all releases: the first points
-    of all losses belong to one dataset, the second ones to the other.
+    which two datasets an attacker distinguishes, and so at which two points each mechanism is used, the composition of
+    these losses is exact. It is the same attacker in all releases: the first points of all losses belong to one
+    dataset, the second ones to the other.
 
     Parameters
     ----------
     mechanism : FiniteMechanism or certified mechanism
-        What is released, with its rows.
-    point, other : points of the mechanism
-        Where it stands for the first and for the second of the two datasets.
+        The released mechanism.
+    point, other : point
+        Its points for the first and for the second of the two datasets.
 
     Examples
     --------
@@ -128,8 +135,8 @@ def loss_between(mechanism: Rows, point: Hashable, other: Hashable) -> Loss:
         raise InvalidInput("a loss between two points needs a mechanism with rows, such as a FiniteMechanism.")
     i, j = (mechanism._space.index(x) for x in (point, other))
     exact, roots = _integers(mechanism), np.sqrt(mechanism.matrix)
-    there, back = (_of_points(_tests(exact, roots, a, b)) for a, b in ((i, j), (j, i)))
-    return replace(there, reverse=back)
+    loss, back = (_of_points(_tests(exact, roots, a, b)) for a, b in ((i, j), (j, i)))
+    return replace(loss, reverse=back)
 
 
 def _of_approx(level: ApproxDP) -> Loss:
@@ -146,59 +153,62 @@ def _of_approx(level: ApproxDP) -> Loss:
 def _of_mechanism(mechanism: Rows, space: Space) -> Loss:
     """The hull of all ordered edges: likelihood-ratio tests of every edge as points (Q, P), in exact arithmetic.
 
-    Outputs whose ratios agree to 1e-13 are taken together; the losses are then off by that, which `blur` says. Roots of
-    probabilities have quotients that neither overflow nor vanish.
+    Outputs whose ratios agree to 1e-13 are merged; `blur` bounds the resulting error. Quotients of roots of
+    probabilities neither overflow nor underflow.
     """
     require_points(mechanism, space)
     exact, roots = _integers(mechanism), np.sqrt(mechanism.matrix)
     tests = [_tests(exact, roots, *edge) for a, b in space.edge_indices.tolist() for edge in ((a, b), (b, a))]
     tests = [points for points in tests if points is not ENDS]
     corners = _upper_hull(list({point for points in tests for point in points} or ENDS))
-    whole = _of_hull(corners, SAME * 2 if tests else 0.0)
-    one = not tests or any(set(corners) <= set(points) for points in tests)
-    return whole if one else replace(whole, attained=_telling(tests))
+    hull = _of_hull(corners, SAME * 2 if tests else 0.0)
+    is_attained = not tests or any(set(corners) <= set(points) for points in tests)
+    return hull if is_attained else replace(hull, attained=_most_revealing(tests))
 
 
 def _tests(exact: NDArray[Any], roots: Floats, i: int, j: int) -> Points:
-    """The likelihood-ratio tests between two rows, as points (Q, P): only the two ends if the rows are equal."""
-    here, there = int(exact[i].sum()), int(exact[j].sum())
-    if not (exact[i] * there != exact[j] * here).any():
+    """The likelihood-ratio tests between two rows, as points (Q, P); `ENDS` if the rows are equal."""
+    total_i, total_j = int(exact[i].sum()), int(exact[j].sum())
+    if not (exact[i] * total_j != exact[j] * total_i).any():
         return ENDS
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(roots[j] > 0, roots[i] / roots[j], np.where(roots[i] > 0, np.inf, 0.0))
     order = np.argsort(-ratios)
     top, bottom = np.cumsum(exact[i][order]), np.cumsum(exact[j][order])
     turns = _turns(ratios[order].tolist())
-    return [*ENDS, *((Fraction(bottom[at], there), Fraction(top[at], here)) for at in turns)]
+    return [*ENDS, *((Fraction(bottom[at], total_j), Fraction(top[at], total_i)) for at in turns)]
 
 
 def _of_points(points: Points) -> Loss:
     return _of_hull(points, 0.0 if points is ENDS else SAME * 2)
 
 
-def _telling(tests: list[Points]) -> tuple[Loss, ...]:
-    """Of the pairs of neighbours those that tell most by some measure: few, for each is composed on its own.
+def _most_revealing(tests: list[Points]) -> tuple[Loss, ...]:
+    """The losses of the most distinguishable pairs of neighbours by three measures: each is composed separately.
 
-    Pairs come both ways round, one after the other; whichever is chosen, its reverse is too.
+    The tests come in pairs, one for each order of the neighbours; both orders are returned.
     """
-    measures = [(_variation(np.array(points, dtype=float)), _hidden(np.array(points, dtype=float))) for points in tests]
-    chosen = [max(range(len(tests)), key=lambda i, m=m: measures[i][m]) for m in (0, 1)]  # type: ignore[misc]
+    measures = [
+        (_variation(np.array(points, dtype=float)), _negative_affinity(np.array(points, dtype=float)))
+        for points in tests
+    ]
+    places = [max(range(len(tests)), key=lambda i, m=m: measures[i][m]) for m in (0, 1)]  # type: ignore[misc]
     surest = max(range(len(tests)), key=lambda i: max(p for q, p in tests[i] if q == 0))  # the most infinite loss
-    return tuple(_of_points(tests[i]) for i in dict.fromkeys([*(i for c in chosen for i in (c, c ^ 1)), surest]))
+    return tuple(_of_points(tests[i]) for i in dict.fromkeys([*(i for c in places for i in (c, c ^ 1)), surest]))
 
 
 def _variation(at: Floats) -> float:
     return float((at[:, 1] - at[:, 0]).max())
 
 
-def _hidden(at: Floats) -> float:
-    """Minus the affinity (sum of roots of P Q): what grows with the number of releases."""
+def _negative_affinity(at: Floats) -> float:
+    """Minus the affinity (the sum of roots of P Q), which decides for many releases."""
     steps = np.diff(at[np.lexsort((at[:, 1], at[:, 0]))], axis=0)
     return -float(np.sqrt(np.maximum(steps[:, 0] * steps[:, 1], 0.0)).sum())
 
 
 def _turns(falling: list[float]) -> list[int]:
-    """The last of each group of roots of ratios that are one with the first of the group; not the last of all."""
+    """The last index of each group of nearly equal roots of ratios, without the last group."""
     turns, first = [], falling[0]
     for at, ratio in enumerate(falling[1:]):
         if ratio < first * (1 - SAME / 2):
@@ -211,8 +221,8 @@ def _integers(mechanism: Rows) -> NDArray[Any]:
     """The probabilities as whole numbers, exactly: certified weights, or floats times a power of two."""
     if isinstance(mechanism, CertifiedMechanism):
         return np.array(mechanism.weights, dtype=object)
-    whole = [[int(Fraction(p) * 2**1074) for p in row] for row in mechanism.matrix.tolist()]
-    return np.array(whole, dtype=object).reshape(mechanism.matrix.shape)
+    scaled = [[int(Fraction(p) * 2**1074) for p in row] for row in mechanism.matrix.tolist()]
+    return np.array(scaled, dtype=object).reshape(mechanism.matrix.shape)
 
 
 def _upper_hull(points: Sequence[tuple[Fraction, Fraction]]) -> Points:

@@ -1,8 +1,8 @@
-"""Privacy as hypothesis testing: regions of error probabilities, inclusion, and who can simulate whom.
+"""Privacy as hypothesis testing: regions of error probabilities, their inclusion, and simulation by post-processing.
 
-Someone who guesses from the output which of two neighbours was used makes two kinds of error; the pairs (missed
-detection, false alarm) that are possible are the privacy region (LIM 2.2). A mechanism is (epsilon, delta)-private iff
-its regions lie inside that of the level (LIM Corollary 2.2.2).
+A test that decides from the output which of two neighbours was used makes two kinds of error; the possible pairs
+(missed detection, false alarm) form the privacy region (LIM 2.2). A mechanism is (epsilon, delta)-private iff its
+regions lie inside that of the level (LIM Corollary 2.2.2).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """The pairs (missed detection, false alarm) that tests can reach, given by the corners of its lower boundary.
+    """The achievable pairs (missed detection, false alarm), given by the corners of the lower boundary.
 
-    `corners` go from missed detection 0 to 1 along a convex falling line; the region lies above it (and, mirrored,
-    below its reflection, which nobody is interested in).
+    `corners` go from missed detection 0 to 1 along a convex decreasing line; the region lies above it (and below its
+    reflection, which is not stored).
 
     Examples
     --------
@@ -50,8 +50,8 @@ class Region:
     ) -> Region:
         """The intersection of the regions of (epsilon, delta) pairs: P_FA + e^eps P_MD >= 1 - delta, and mirrored.
 
-        Where the two datasets are given, the pairs for the second kind of line, e^eps P_FA + P_MD >= 1 - delta, may be
-        others: `mirrored`.
+        For two given datasets the lines of the second kind, e^eps P_FA + P_MD >= 1 - delta, may have other pairs:
+        `mirrored`.
         """
         lines = [(0.0, 0.0)]  # (slope, intercept) of P_FA >= intercept + slope P_MD
         for epsilon, delta in pairs:
@@ -63,7 +63,7 @@ class Region:
 
     @classmethod
     def of_losses(cls, values: Floats, masses: Floats, infinite: float = 0.0) -> Region:
-        """The region of two distributions P and Q, from the losses ln(P/Q) that are finite and their share under P."""
+        """The region of two distributions P and Q, from the finite losses ln(P/Q) and their probabilities under P."""
         return cls(_corners(values, masses, infinite))
 
     def false_alarm(self, missed: Any) -> Any:
@@ -91,7 +91,7 @@ class Region:
 
 @cites("LIM-corollary-2.2.2", "LIM-theorem-3.6.2", "LIM-lemma-4.3.1")
 def region(privacy: Level | Number, points: int = 400) -> Region:
-    """The privacy region of a level; a curved one (Gaussian, zCDP) as so many straight lines outside it.
+    """The privacy region of a level; a curved one (Gaussian, zCDP) as a polygon of `points` lines around it.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def region(privacy: Level | Number, points: int = 400) -> Region:
 
 @cites("LIM-theorem-2.2.1", "LIM-theorem-3.2.1")
 def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
-    """The privacy region of a mechanism for two of its points: the hull of its tests (LIM (2.3)).
+    """The privacy region of a mechanism between two of its points: the hull of its tests (LIM (2.3)).
 
     Examples
     --------
@@ -125,22 +125,22 @@ def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     >>> region_between(coin, "a", "b").corners.tolist()
     [[0.0, 1.0], [0.25, 0.25], [1.0, 0.0]]
     """
-    here, there = mechanism.row(point), mechanism.row(other)  # false alarms under the first, misses under the second
+    first, second = mechanism.row(point), mechanism.row(other)  # false alarms under the first, misses under the second
     with np.errstate(divide="ignore", invalid="ignore"):
-        order = np.argsort(np.where(here > 0, there / here, np.where(there > 0, np.inf, 1.0)), kind="stable")
-    missed = np.append(0.0, np.cumsum(there[order]))
-    alarm = np.append(1.0, 1 - np.cumsum(here[order]))
+        order = np.argsort(np.where(first > 0, second / first, np.where(second > 0, np.inf, 1.0)), kind="stable")
+    missed = np.append(0.0, np.cumsum(second[order]))
+    alarm = np.append(1.0, 1 - np.cumsum(first[order]))
     alarm[-1], missed[-1] = 0.0, 1.0
     return Region(lower_hull(np.clip(np.column_stack([missed, alarm]), 0.0, 1.0)))
 
 
 @cites("LIM-theorem-2.2.3", "LIM-theorem-2.2.4", "LIM-theorem-3.6.3", "LIM-lemma-4.3.2")
 def simulating_channel(source: Rows, target: Rows, points: Sequence[Hashable] | None = None) -> Floats | None:
-    """A channel that turns the outputs of one mechanism into those of another, for all the points at once, or None.
+    """A post-processing channel that turns one mechanism into another at all the points at once, or None.
 
     For two points it exists iff the target's region lies inside the source's (Blackwell; LIM Theorem 2.2.4). For three
-    or more the regions do not decide it, so it is found by a linear program: rows of the channel are distributions over
-    the target's outputs, and source x channel = target within 1e-9.
+    or more the regions do not decide it, so it is computed by a linear program: rows of the channel are distributions
+    over the target's outputs, and source x channel = target within 1e-9.
 
     Examples
     --------
@@ -155,29 +155,29 @@ def simulating_channel(source: Rows, target: Rows, points: Sequence[Hashable] | 
     from scipy.optimize import linprog
     from scipy.sparse import block_array, eye_array, kron
 
-    chosen = list(source.points if points is None else points)
-    if len(chosen) < 2:
+    inputs = list(source.points if points is None else points)
+    if len(inputs) < 2:
         raise InvalidInput("a simulation is about two points or more; name them.")
-    a, b = (np.array([mechanism.row(point) for point in chosen]) for mechanism in (source, target))
-    n, k, m = len(chosen), a.shape[1], b.shape[1]
+    a, b = (np.array([mechanism.row(point) for point in inputs]) for mechanism in (source, target))
+    n, k, m = len(inputs), a.shape[1], b.shape[1]
     match = kron(a, eye_array(m))  # sparse: with 300 outputs each it has 2·10^10 entries, nearly all of them 0
     rows = kron(eye_array(k), np.ones((1, m)))
     errors = eye_array(n * m)
     equal = block_array([[match, errors, -errors], [rows, None, None]], format="csc")
     cost = np.append(np.zeros(k * m), np.ones(2 * n * m))
-    found = linprog(cost, A_eq=equal, b_eq=np.append(b.ravel(), np.ones(k)), bounds=(0, None), method="highs")
-    if found.x is None:
-        raise SolverFailed(f"the linear program over channels failed: {found.message}")
-    channel = found.x[: k * m].reshape(k, m)
+    solution = linprog(cost, A_eq=equal, b_eq=np.append(b.ravel(), np.ones(k)), bounds=(0, None), method="highs")
+    if solution.x is None:
+        raise SolverFailed(f"the linear program over channels failed: {solution.message}")
+    channel = solution.x[: k * m].reshape(k, m)
     channel = channel / channel.sum(axis=1, keepdims=True)
     return channel if np.abs(a @ channel - b).max() <= 1e-9 else None
 
 
 def _corners(values: Floats, masses: Floats, infinite: float) -> Floats:
-    """The lower boundary of the region of a worst pair: slopes from the steepest to the flattest."""
-    kept = 1 - infinite
-    masses, values = masses[::-1] * kept, values[::-1]
-    alarm = np.concatenate([[1.0, kept], kept - np.cumsum(masses)])
+    """The lower boundary of the region of a dominating pair: slopes from the steepest to the flattest."""
+    finite = 1 - infinite
+    masses, values = masses[::-1] * finite, values[::-1]
+    alarm = np.concatenate([[1.0, finite], finite - np.cumsum(masses)])
     missed = np.concatenate([[0.0, 0.0], np.cumsum(masses * np.exp(-values))])
     alarm[-1] = 0.0
     missed[missed > 1 - ROUNDING] = 1.0  # sums of all of Q, rounded: one corner and not two
@@ -200,7 +200,7 @@ def lower_hull(points: Floats) -> Floats:
 
 
 def _envelope(lines: Sequence[tuple[float, float]]) -> Floats:
-    """The corners, between 0 and 1, of the largest of some lines with slopes of 0 and less."""
+    """The corners, between 0 and 1, of the upper envelope of lines with slopes of at most 0."""
     hull: list[tuple[float, float]] = []
     for slope, intercept in sorted(set(lines)):
         while hull:

@@ -1,8 +1,8 @@
-"""Where a ledger is kept, behind one small interface, so that accounts know neither files nor databases.
+"""The storage interface of a ledger, so that accounts are independent of files and databases.
 
-A storage opens transactions. One that writes excludes every other writer (of the data set, at least) from its start on
-and is on the disk when it ends. What a transaction sees is a `Book`: the events of every account, in order, only ever
-added to. `ledger_file.py` keeps a book in a file, `ledger_memory.py` in memory, `ledger_postgres.py` in a database.
+A storage opens transactions. A writing one excludes every other writer (of the data set, at least) from its start on
+and is on disk when it ends. A transaction sees a `Book`: the append-only events of every account, in order.
+`ledger_file.py` keeps a book in a file, `ledger_memory.py` in memory, `ledger_postgres.py` in a database.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from utmost.accounting.account import Event
 
 START = "0" * 64
-"""What stands before the first event of a chain."""
+"""The head before the first event of a chain."""
 
 
 class Book(ABC):
-    """The events of all accounts, as one transaction sees them; `BadFile` where one read was changed."""
+    """The events of all accounts, as one transaction sees them; `BadFile` if one that is read was changed."""
 
     @abstractmethod
     def datasets(self) -> list[str]:
@@ -33,7 +33,7 @@ class Book(ABC):
 
     @abstractmethod
     def secret(self, dataset: str) -> bytes | None:
-        """The random bytes that were made with an account, or None if there is no such account."""
+        """The random secret of an account, or None if there is no such account."""
 
     @abstractmethod
     def first(self, dataset: str) -> Event | None:
@@ -53,47 +53,47 @@ class Book(ABC):
 
     @abstractmethod
     def answers(self, dataset: str, key: str) -> Iterable[Event]:
-        """The completions filed under the key of a question, latest first."""
+        """The events that complete a question, found by its key, latest first."""
 
     @abstractmethod
     def stored(self, dataset: str) -> tuple[list[Event], list[str | None]]:
-        """All events as the disk has them now, not believed yet, and the key of the question each is filed under."""
+        """All events read again from storage, not verified, each with the question key it is filed under."""
 
     @abstractmethod
     def add(self, event: Event, key: str | None, secret: bytes | None = None) -> None:
-        """The next event, filed under the key of its question; with an account's opening comes its secret."""
+        """Add the next event, filed under the key of its question; the opening of an account comes with its secret."""
 
 
 class Storage(ABC):
-    """A place that keeps a book."""
+    """A place where a book is stored."""
 
     kept: ClassVar[bool] = True
-    """Whether it outlives the process."""
+    """Whether the book outlives the process."""
     where: str
-    """How people call it."""
+    """The name of the place, in words."""
 
     @abstractmethod
     def write(self, *datasets: str) -> AbstractContextManager[Book]:
-        """A transaction that alone writes these accounts; what it added is durable when it ends without an error.
+        """An exclusive transaction on these accounts; its events are durable when it ends without an error.
 
-        With an error, nothing is added; and whatever ends the process or the power meanwhile, all of it is added or
-        nothing: a file has one line for a transaction, a database its own transactions.
+        It is atomic: after an error nothing is added, and after a crash all of it or nothing. A file has one line for a
+        transaction, a database its own transactions.
         """
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Book]:
-        """A transaction that only reads."""
+        """A read-only transaction."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file or database."""
+        """Close the file or the connection."""
 
     def beside(self, ending: str) -> Path | None:
-        """Where to write what belongs to the ledger and is not in it; None where there is no place."""
+        """The path of a file beside the ledger with this ending; None where no file can be written."""
         return self.in_state(ending)
 
     def in_state(self, ending: str) -> Path | None:
-        """The same, among the state files of the user who runs this."""
+        """The path of a file for this ledger among the user's state files."""
         try:
             return state_folder("ledgers") / (re.sub(r"[^\w.]+", "-", self.where) + ending)
         except InvalidInput:
@@ -101,7 +101,7 @@ class Storage(ABC):
 
     @property
     def mode(self) -> int:
-        """Who may use the ledger, as the mode of a file."""
+        """The file mode of the ledger: who may use it."""
         return 0o600
 
     def __del__(self) -> None:
@@ -109,7 +109,7 @@ class Storage(ABC):
             self.close()
 
 
-def changed(dataset: str, number: int | None = None) -> BadFile:
+def hash_mismatch(dataset: str, number: int | None = None) -> BadFile:
     """The error for an event whose hash is wrong."""
     where = "an event" if number is None else f"event {number}"
     return BadFile(

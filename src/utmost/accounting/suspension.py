@@ -1,14 +1,14 @@
-"""What lies beside a ledger for its owner: which questions are being answered now, and why one of them was not.
+"""Files beside a ledger, for its owner: marks of the questions being answered now, and a log of failures.
 
-An engine that fails after a charge tells something about private rows, so the account is suspended (`account.py`). Two
-things about that do not belong into the ledger, which others may be shown:
+An engine that fails after a charge reveals something about private rows, so the account is suspended (`account.py`).
+Two things about that do not belong into the ledger, which others may be shown:
 
 - *why*: the engine's own words, in a log that only the owner of the process can read;
 - *which questions are in flight*: an engine can also end the whole process (out of memory, a segmentation fault), and
   then nobody is left to write anything. So a question has a mark, a file, that is locked (`flock`) while the question
-  is answered and removed when it is over, however it ends. A mark without a lock is of a process that ended in the
-  middle. A lock belongs to the process and not to a number of it, so neither containers nor another machine on the same
-  file system mistake a process that runs for one that ended.
+  is answered and removed when it is over, however it ends. A mark without a lock belongs to a process that ended in
+  the middle. A lock belongs to the process itself and not to its number, so neither containers nor another machine on
+  the same file system mistake a running process for one that ended.
 
 A mark outlives its process, not the power: it is not synced to the disk.
 """
@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 NEW = ".new-"
-"""How a mark is called until it is locked."""
+"""Prefix of a mark's name until it is locked."""
 ATTEMPTS = 100
-"""How often to make the folder of marks again that others remove whenever it is empty."""
+"""Attempts to make the folder of marks, which other processes remove whenever it is empty."""
 
 
 class Mark(NamedTuple):
@@ -41,18 +41,18 @@ class Mark(NamedTuple):
 
 
 def set_mark(folder: Path, key: str, entry: int, slot: int, mode: int) -> Mark | None:
-    """Say that a question is being answered; None where nothing can be written, and then nobody will know.
+    """Mark a question as being answered; None where no file can be written, and then a crash goes unnoticed.
 
     Parameters
     ----------
     folder : Path
         Where the marks of a ledger lie; made if it is not there.
     key : str
-        What the marks of one account have in common.
+        Prefix of the marks of one account.
     entry, slot : int
         The question's number in the ledger, and which slot of a schedule it is (0 for none).
     mode : int
-        Who may see and remove it, as for a file: those who may use the ledger.
+        File mode of the mark: those who may use the ledger may see and remove it.
     """
     for _ in range(ATTEMPTS):
         try:
@@ -81,7 +81,7 @@ def _new_mark(folder: Path, name: str, entry: int, slot: int, mode: int) -> Mark
 
 
 def remove_mark(mark: Mark, stays: bool = False) -> None:
-    """Say that a question is over; or, if its mark stays, that it never will be.
+    """Remove the mark of a question that is over; if it `stays`, only release its lock, as for a crash.
 
     The name goes first, so that nobody finds the mark without its lock.
     """
@@ -93,9 +93,9 @@ def remove_mark(mark: Mark, stays: bool = False) -> None:
         mark.path.parent.rmdir()  # unless there are others
 
 
-def left_behind(folder: Path, key: str) -> list[Mark]:
-    """The marks of an account that nobody holds: their processes ended before their questions did."""
-    return [mark for name in _names(folder, key) if (mark := _unlocked(folder / name))]
+def orphaned_marks(folder: Path, key: str) -> list[Mark]:
+    """The marks of an account without a lock: their processes ended in the middle of a question."""
+    return [mark for name in _names(folder, key) if (mark := _orphaned_mark(folder / name))]
 
 
 def is_marked(folder: Path, key: str) -> bool:
@@ -110,8 +110,8 @@ def _names(folder: Path, key: str) -> list[str]:
         return []
 
 
-def _unlocked(path: Path) -> Mark | None:
-    """A mark whose lock nobody holds; None if somebody does, or if it was removed just now."""
+def _orphaned_mark(path: Path) -> Mark | None:
+    """The mark in a file without a lock; None if the file is locked, or was removed just now."""
     try:
         entry, slot = (int(number) for number in path.name.split("-")[1:])
         handle = os.open(path, os.O_RDWR)
@@ -119,16 +119,16 @@ def _unlocked(path: Path) -> Mark | None:
         return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        same = os.path.samestat(os.stat(path), os.fstat(handle))
+        present = os.path.samestat(os.stat(path), os.fstat(handle))
     except OSError:
-        same = False
+        present = False
     finally:
         os.close(handle)
-    return Mark(path, -1, entry, slot) if same else None
+    return Mark(path, -1, entry, slot) if present else None
 
 
 def write_failure(places: Sequence[Path], dataset: str, entry: int, slot: int, reasons: Sequence[str]) -> None:
-    """Add to the first log that can be written why a question has no answer: a line of JSON that its owner can read."""
+    """Append the reasons of a failure, as a line of JSON, to the first log that can be written."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = {"time": time, "dataset": dataset, "entry": entry, "slot": slot, "reasons": list(reasons)}
     text = json.dumps(line).encode() + b"\n"

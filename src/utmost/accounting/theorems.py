@@ -1,6 +1,6 @@
-"""The composition theorems before and beside the exact one, for comparison, and what one level says about another.
+"""Composition theorems other than the exact one, for comparison, and implications between levels.
 
-Each returns an epsilon for k releases at a level and a chosen extra delta; the total delta stands in its docstring.
+Each theorem returns an epsilon for k releases at a level and an extra delta; its docstring states the total delta.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def basic(levels: Iterable[Level | Number]) -> ApproxDP:
     >>> basic([ApproxDP(0.1, 0.001)] * 30)
     ApproxDP(3, 0.03)
     """
-    listed = [_approx(level) for level in levels]
-    if any(level.ratio != 1 for level in listed):
-        ratio = math.prod(level.ratio for level in listed)
-        exponent = sum(level.exponent for level in listed)
+    converted = [_approx(level) for level in levels]
+    if any(level.ratio != 1 for level in converted):
+        ratio = math.prod(level.ratio for level in converted)
+        exponent = sum(level.exponent for level in converted)
         if exponent:
             raise InvalidInput("levels given by ratio and by epsilon do not add up to one of either; give one kind.")
-        return ApproxDP.from_ratio(ratio, min(1, sum(level.delta for level in listed)))
-    return ApproxDP(sum(level.exponent for level in listed), min(1, sum(level.delta for level in listed)))
+        return ApproxDP.from_ratio(ratio, min(1, sum(level.delta for level in converted)))
+    return ApproxDP(sum(level.exponent for level in converted), min(1, sum(level.delta for level in converted)))
 
 
 @cites("LIM-theorem-2.4.2")
 def advanced(level: Level | Number, times: int, slack: Number) -> float:
-    """The advanced theorem, LIM (2.10): this epsilon at the total delta `times`·delta + slack.
+    """Advanced composition, LIM (2.10): the epsilon at a total delta of `times`·delta + slack.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def advanced(level: Level | Number, times: int, slack: Number) -> float:
 
 @cites("LIM-theorem-2.4.4")
 def closed_form(level: Level | Number, times: int, slack: Number) -> float:
-    """LIM (2.12): this epsilon at the total delta 1 - (1 - delta)^times (1 - slack).
+    """LIM (2.12): the epsilon at a total delta of 1 - (1 - delta)^times (1 - slack).
 
     Examples
     --------
@@ -66,7 +66,7 @@ def closed_form(level: Level | Number, times: int, slack: Number) -> float:
 
 @cites("LIM-theorem-2.4.4")
 def closed_form_small(level: Level | Number, times: int, slack: Number) -> float:
-    """The simpler form of LIM (2.12) for epsilon <= 0.9, a little larger."""
+    """The simpler form of LIM (2.12) for epsilon <= 0.9, slightly larger."""
     epsilon, count, room = _approx(level).log_growth, as_whole(times, "times", 1), _log_inverse(slack)
     if epsilon > 0.9:
         raise InvalidInput(f"this form needs epsilon <= 0.9, not {epsilon:g}; use closed_form.")
@@ -77,7 +77,7 @@ def closed_form_small(level: Level | Number, times: int, slack: Number) -> float
 
 @cites("LIM-theorem-2.4.5")
 def closed_form_of(levels: Iterable[Level | Number], slack: Number) -> float:
-    """LIM (2.13), different levels: this epsilon at the total delta 1 - (1 - slack) prod(1 - delta_l)."""
+    """LIM (2.13), for different levels: the epsilon at a total delta of 1 - (1 - slack) prod(1 - delta_l)."""
     epsilons, room = np.array([_approx(level).log_growth for level in levels]), _log_inverse(slack)
     drift = float((np.tanh(epsilons / 2) * epsilons).sum())
     square = float((epsilons**2).sum())
@@ -86,23 +86,23 @@ def closed_form_of(levels: Iterable[Level | Number], slack: Number) -> float:
 
 
 def closed_form_within(levels: Iterable[Level | Number], delta: Number) -> float:
-    """LIM (2.13) at a total delta: its slack is what the deltas leave; infinite if they leave nothing.
+    """LIM (2.13) at a total delta: the slack is what the levels' deltas leave of it; infinite if they leave nothing.
 
     Examples
     --------
     >>> round(closed_form_within([ApproxDP(0.1, 0.001)] * 30, 0.05), 6)
     1.569329
     """
-    listed = [_approx(level) for level in levels]
-    lost = Fraction(compose(listed).bounds(math.inf)[1])
-    left = as_rational(delta, "delta") - lost
-    return closed_form_of(listed, left / (1 - lost)) if left > 0 else math.inf
+    converted = [_approx(level) for level in levels]
+    delta_sum = Fraction(compose(converted).bounds(math.inf)[1])
+    rest = as_rational(delta, "delta") - delta_sum
+    return closed_form_of(converted, rest / (1 - delta_sum)) if rest > 0 else math.inf
 
 
 def implies(level: Level | Number, other: Level | Number) -> bool:
-    """Whether every mechanism with one (epsilon, delta) level has the other (LIM Remark 2a), decided exactly.
+    """Whether one (epsilon, delta) level implies another (LIM Remark 2a), decided exactly.
 
-    It does iff it has no larger epsilon and delta, or delta is no larger and (1-delta)/(1+E) is no smaller.
+    It does iff neither its epsilon nor its delta is larger, or its delta is not larger and (1-delta)/(1+E) not smaller.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def total_variation(level: Level | Number) -> float:
 
 
 def delta_at(level: Level | Number, epsilon: Number) -> float:
-    """The least delta at a smaller epsilon that a level implies: 1 - (1 - delta)(1 + e^epsilon)/(1 + E).
+    """The least delta that a level implies at a smaller epsilon: 1 - (1 - delta)(1 + e^epsilon)/(1 + E).
 
     Examples
     --------
@@ -146,14 +146,14 @@ def delta_at(level: Level | Number, epsilon: Number) -> float:
 
 
 def _approx(level: Level | Number) -> ApproxDP:
-    known = as_level(level)
-    if not isinstance(known, ApproxDP):
-        raise InvalidInput(f"this theorem is about (epsilon, delta) levels, not {known}; use compose.")
-    return known
+    guarantee = as_level(level)
+    if not isinstance(guarantee, ApproxDP):
+        raise InvalidInput(f"this theorem is about (epsilon, delta) levels, not {guarantee}; use compose.")
+    return guarantee
 
 
 def _log_inverse(slack: Number) -> float:
-    """ln(1/slack), of slacks below all floats too."""
+    """ln(1/slack), also for slacks below the smallest float."""
     room = as_rational(slack, "slack")
     if not 0 < room <= 1:
         raise InvalidInput(f"slack is {slack!r}; give a delta above 0, at most 1.")

@@ -1,7 +1,7 @@
-"""The `utmost` command: thin, no mathematics.
+"""The `utmost` command line: thin, no mathematics.
 
 Exit code 0: done; 1: the answer is no (no extension, not verified, budget spent, account suspended); 2: wrong use; 74:
-what was to be printed could not be written; 130: stopped by whoever was asked.
+the output could not be written; 130: interrupted by the user.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from utmost.errors import (
 from utmost.queries.spelling import Flags, errors_spelled
 
 UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
-"""What goes wrong where output is written: a closed pipe, a full disk."""
+"""Error numbers of failed output, such as a closed pipe or a full disk."""
 
 
 COMMANDS = {
@@ -38,49 +38,49 @@ COMMANDS = {
     "certify": ("designs:certify", "Certify a mechanism of your own in exact arithmetic."),
     "verify": ("designs:verify", "Re-prove a saved solution, protocol or survey."),
     "sample": ("designs:sample", "Draw private answers at a point."),
-    "demo": ("designs:demo", "From nothing to a table of 20,000 people and private answers."),
+    "demo": ("designs:demo", "Make a table of 20,000 people and private answers about it."),
     "release": ("release:release", "A private answer about TABLE, with its proof."),
-    "ask": ("ask:ask", "A file of questions in, a folder of private answers out: pages, JSON, CSV."),
+    "ask": ("ask:ask", "Answer a file of questions privately, into a folder: pages, JSON, CSV."),
     "compose": ("budget:compose", "The exact privacy of several releases."),
     "reproduce": ("reproduce:reproduce", "Recompute what the five papers state."),
     "budget": ("budget:budget", "Accounts of privacy budgets: open, show, check, resume."),
     "party": ("party:app", "Several parties, one bit each, one function."),
-    "serve": ("serve:serve", "Keep tables for analysts: an HTTP API and pages; `serve key NAME` makes a key."),
+    "serve": ("serve:serve", "Serve tables to analysts: an HTTP API and pages; `serve key NAME` makes a key."),
     "studio": ("serve:studio", "Open the pages on this machine, on the demonstration's table, without keys."),
     "survey": ("survey:app", "Design a private survey, respond, estimate."),
-    "doctor": ("doctor:doctor", "What is installed here: versions, extras, engines, the time of a draw."),
+    "doctor": ("doctor:doctor", "Report on this installation: versions, extras, engines, the time of a draw."),
 }
-"""Where each command lives and what the list of commands says of it; modules are loaded when their command is run."""
+"""The module, function and summary of each command; a module is loaded when its command is run."""
 
 
 class Commands(TyperGroup):
-    """The commands, with an exit code of its own for output that cannot be written and for being stopped."""
+    """The group of commands, with exit codes for output that cannot be written and for interruption."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Its switches, each off unless it is given: to read a None as a bool, Typer would load pydantic."""
-        found = super().get_params(ctx)
-        for switch in found:
+        """The parameters, with switches off by default: to read a None as a bool, Typer would load pydantic."""
+        parameters = super().get_params(ctx)
+        for switch in parameters:
             if switch.default is None and getattr(switch, "is_flag", False):
                 switch.default = False
-        return found
+        return parameters
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Their names, without loading any."""
+        """The names of the commands, without loading any."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Load one; None for a name that is no command."""
+        """Load a command; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        found = getattr(import_module(f"utmost.cli.{module}"), name)
-        if not isinstance(found, typer.Typer):
+        target = getattr(import_module(f"utmost.cli.{module}"), name)
+        if not isinstance(target, typer.Typer):
             single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            single.command(cmd_name)(found)
-            found = single
-        for each in found.registered_commands:
-            each.cls = Command
-        command = typer.main.get_command(found)
+            single.command(cmd_name)(target)
+            target = single
+        for registration in target.registered_commands:
+            registration.cls = Command
+        command = typer.main.get_command(target)
         command.name = cmd_name
         return command
 
@@ -90,7 +90,7 @@ class Commands(TyperGroup):
             formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
 
     def invoke(self, ctx: Any) -> Any:
-        """Run one; a charge that was made is never taken for a refusal."""
+        """Run a command; a failed output after a charge gets exit code 74, so that it does not look like a refusal."""
         try:
             try:
                 return super().invoke(ctx)
@@ -117,23 +117,23 @@ class Commands(TyperGroup):
 class Command(TyperCommand):
     """A command whose errors name its own flags, and that refuses an option given twice.
 
-    Of two, the first would be ignored, and the second spent for.
+    Otherwise the first of two values would be ignored, and the second spent for.
     """
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it; where an error spells an argument as Python does, say the flag instead."""
+        """Run the command, with arguments in error messages spelled as flags."""
         flags = {flag for option in self.params for flag in getattr(option, "opts", ())}
         with errors_spelled(Flags(lambda name: f"--{name.replace('_', '-')}" in flags)):
             return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, each option once unless it says that it may be given again."""
+        """Parse the arguments; refuse an option given twice unless it may be repeated."""
         flags = [arg.partition("=")[0] for arg in args[: args.index("--") if "--" in args else len(args)]]
         for option in self.params:
-            used = [flag for flag in flags if flag.startswith("-") and flag in getattr(option, "opts", ())]
-            if len(used) > 1 and not getattr(option, "multiple", False) and option.param_type_name == "option":
-                names = ", or ".join(dict.fromkeys(used))
-                raise InvalidInput(f"{names} is given {len(used)} times; give it once.")
+            occurrences = [flag for flag in flags if flag.startswith("-") and flag in getattr(option, "opts", ())]
+            if len(occurrences) > 1 and not getattr(option, "multiple", False) and option.param_type_name == "option":
+                names = ", or ".join(dict.fromkeys(occurrences))
+                raise InvalidInput(f"{names} is given {len(occurrences)} times; give it once.")
         return super().parse_args(ctx, args)
 
 
@@ -155,7 +155,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Print the v
 
 
 def main() -> None:
-    """The entry point: errors in words on standard error, and their exit codes."""
+    """Entry point: print errors to standard error and exit with their codes."""
     try:
         app(prog_name="utmost")
     except (AccountSuspended, BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism) as reason:

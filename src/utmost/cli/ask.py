@@ -1,4 +1,4 @@
-"""`utmost ask`: a file of questions in, a folder of answers out: a page, JSON and CSV for each, and a list of all.
+"""`utmost ask`: answer a file of questions into a folder: a page, JSON and CSV for each, and an index.
 
 The file is TOML: the table and its budget as `um.Session` takes them, and every question as a table `[ask.NAME]` with
 the name of the session's method and its arguments.
@@ -21,7 +21,7 @@ from utmost.cli.release import existing, require_apart
 from utmost.errors import BudgetSpent, InvalidInput, UtmostError, shown
 from utmost.queries.questions import QUESTIONS
 from utmost.queries.spelling import Entries, errors_spelled
-from utmost.serve.wire import arguments_of, level_of, read_asked
+from utmost.serve.wire import arguments_of, level_of, read_query
 
 if TYPE_CHECKING:
     from utmost.queries.answers import Answer, Plan
@@ -36,26 +36,24 @@ OUT = (
     "those of the same name, and nothing else is."
 )
 AS_IN_THE_FILE = Entries({name: question.options[0].name for name, question in QUESTIONS.items()})
-"""How errors spell arguments: as the file of questions does."""
+"""The spelling of arguments in errors: that of the file of questions."""
 
 
 def ask(
     file: Annotated[Path, typer.Argument(help="A TOML file: the table, its budget, and the questions.")],
     out: Annotated[Path | None, typer.Option(help=OUT)] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Show what each would cost and how it errs; read nothing.")
-    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Show cost and expected error of each; read nothing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Every question of FILE, answered and written to a folder, or planned and priced.
+    """Answer every question of FILE and write the answers to a folder, or plan and price them.
 
-    All of them are checked, and their price is compared with what is left, before the first is asked. A question that
-    was answered before, with the same words and level, costs nothing again: add questions and run it again.
+    All are checked, and their price is compared with the remaining budget, before the first is asked. A question that
+    was answered before, with the same words and level, costs nothing: add questions and run it again.
     """
     if plan:
         content = read_questions(file)
         with working("planning"), errors_spelled(AS_IN_THE_FILE):
-            session = _opened(content, file, planned=True)
+            session = _open_session(content, file, planned=True)
             plans = _plans(session, content)
         _show_plans(session, plans, content, as_json)
         return
@@ -63,43 +61,43 @@ def ask(
         raise InvalidInput("give --out, the folder for the answers; or --plan, which reads and spends nothing.")
     answers, session = publish(file, out)
     if as_json:
-        print_json({"folder": str(out), "answers": {name: dict(each.details) for name, each in answers.items()}})
+        print_json({"folder": str(out), "answers": {name: dict(answer.details) for name, answer in answers.items()}})
         return
     print_table(
         ("name", "question", "answer", "level"),
-        [(name, each.question.words, _first_line(each), str(each.privacy)) for name, each in answers.items()],
+        [(name, answer.question.words, _first_line(answer), str(answer.privacy)) for name, answer in answers.items()],
     )
     print(f"left: {session.left}\nthe page that lists them: {(out / 'index.html').resolve()}")
 
 
 def publish(file: Path, out: Path) -> tuple[dict[str, Answer], Session]:
-    """Ask every question of a file and write the folder; the answers by name, and the session that asked."""
+    """Ask every question of a file and write the folder; return the answers by name, and the session."""
     content = read_questions(file)
     with working("planning"), errors_spelled(AS_IN_THE_FILE):
-        plans = _plans(_opened(content, file, planned=True), content)  # a mistake opens no account
+        plans = _plans(_open_session(content, file, planned=True), content)  # a mistake opens no account
     pages = _require_folder(out, plans)
     for page in pages.values():
-        require_apart(page, _place(content.get("ledger"), file.absolute().parent), "name another folder")
-    session = _opened(content, file)
-    plans = {name: replace(each, source=session.source) for name, each in plans.items()}
-    answers = _asked(session, plans, content)
+        require_apart(page, _resolve(content.get("ledger"), file.absolute().parent), "name another folder")
+    session = _open_session(content, file)
+    plans = {name: replace(plan, source=session.source) for name, plan in plans.items()}
+    answers = _ask_all(session, plans, content)
     with working("writing the pages"):
         _write(pages, answers, content, session)
     return answers, session
 
 
-def _opened(content: Mapping[str, Any], file: Path, planned: bool = False) -> Session:
-    """The session that the file describes; where it is only planned, no new account is opened."""
+def _open_session(content: Mapping[str, Any], file: Path, planned: bool = False) -> Session:
+    """The session that the file describes; `planned` opens no new account."""
     from utmost.queries.session import Session
     from utmost.queries.units import as_unit
 
     folder, words = file.absolute().parent, content["unit"]
     if not isinstance(words, str):
         raise InvalidInput(f'unit is {shown(words)}; write it as text, such as "rows, at most 25000".')
-    ledger: Any = _place(content.get("ledger"), folder)
+    ledger: Any = _resolve(content.get("ledger"), folder)
     if planned:
         ledger = existing(ledger, content["dataset"])
-    table, budget = _place(content["table"], folder), level_of(content["budget"])
+    table, budget = _resolve(content["table"], folder), level_of(content["budget"])
     return Session(
         table, content["dataset"], as_unit(words), content["neighbours"], budget, ledger, content.get("types")
     )
@@ -109,28 +107,34 @@ def _opened(content: Mapping[str, Any], file: Path, planned: bool = False) -> Se
 
 
 def read_questions(file: Path) -> dict[str, Any]:
-    """The content of a file of questions; what nothing reads, and what is missing, is refused."""
+    """The content of a file of questions; unknown and missing entries are refused."""
     try:
         content = tomllib.loads(read_text(file))
     except tomllib.TOMLDecodeError as problem:
         raise InvalidInput(f"{file} is not TOML: {problem}; docs/publish.md has an example.") from None
-    odd = [name for name in content if name not in KNOWN]
-    if odd:
-        raise InvalidInput(f"{file} has {shown(odd[0])}, which nothing reads; it may have {', '.join(sorted(KNOWN))}.")
+    unknown = [name for name in content if name not in KNOWN]
+    if unknown:
+        raise InvalidInput(
+            f"{file} has {shown(unknown[0])}, which nothing reads; it may have {', '.join(sorted(KNOWN))}."
+        )
     missing = [name for name in NEEDED if name not in content]
     if missing:
         raise InvalidInput(f"{file} lacks {', '.join(missing)}; give each, as um.Session takes it.")
-    asked = content.get("ask")
-    if not isinstance(asked, dict) or not asked or not all(isinstance(each, dict) for each in asked.values()):
+    questions = content.get("ask")
+    if (
+        not isinstance(questions, dict)
+        or not questions
+        or not all(isinstance(question, dict) for question in questions.values())
+    ):
         raise InvalidInput(f"{file} asks nothing; add questions, each as a table such as {EXAMPLE}.")
-    for name in asked:
+    for name in questions:
         if not name.replace("-", "").replace("_", "").isalnum() or name == "index":
             raise InvalidInput(f"a question is called {shown(name)}; its name is a file's: letters, digits, - and _.")
     return content
 
 
-def _place(name: Any, folder: Path) -> str | None:
-    """A file beside the questions, or an address."""
+def _resolve(name: Any, folder: Path) -> str | None:
+    """The path of a file relative to the questions' folder, or a URL unchanged."""
     if name is None:
         return None
     if not isinstance(name, str):
@@ -139,72 +143,72 @@ def _place(name: Any, folder: Path) -> str | None:
 
 
 def _plans(session: Session, content: Mapping[str, Any]) -> dict[str, Plan]:
-    """Every question, planned: whatever is wrong with one is said before any is asked."""
-    found, wrong = {}, []
-    for name, written in content["ask"].items():
+    """Plan every question; all their mistakes are reported in one error, before any is asked."""
+    plans, mistakes = {}, []
+    for name, entry in content["ask"].items():
         try:
             default = {"privacy": content["privacy"]} if "privacy" in content else {}
-            asked = read_asked(default | written)
-            found[name] = getattr(session.plan, asked.name)(**arguments_of(asked))
+            request = read_query(default | entry)
+            plans[name] = getattr(session.plan, request.name)(**arguments_of(request))
         except UtmostError as problem:
-            wrong.append(f"[ask.{name}]: {problem}")
-    if wrong:
-        raise InvalidInput("\n".join(wrong))
-    return found
+            mistakes.append(f"[ask.{name}]: {problem}")
+    if mistakes:
+        raise InvalidInput("\n".join(mistakes))
+    return plans
 
 
 # ---- the price ----
 
 
 def _unanswered(session: Session, plans: Mapping[str, Plan]) -> dict[str, Plan]:
-    """Those that have to be paid for: the ledger has no answer to them."""
-    known = session.account.find
-    return {name: each for name, each in plans.items() if known(session.identity(each.question), each.privacy) is None}
+    """The plans that have to be paid for, because the ledger has no answer to them."""
+    find = session.account.find
+    return {name: plan for name, plan in plans.items() if find(session.identity(plan.question), plan.privacy) is None}
 
 
 def _require_paid(session: Session, plans: Mapping[str, Plan]) -> None:
-    """Refuse questions that the budget does not pay for together: none of them is asked."""
-    filter, left = session.account.filter, session.left
-    costs = [filter.cost(each.privacy) for each in _unanswered(session, plans).values()]
-    if costs and not filter.allows([left.spent, *costs]):
+    """Refuse all questions if the remaining budget is insufficient for them together."""
+    filter, remainder = session.account.filter, session.left
+    costs = [filter.cost(plan.privacy) for plan in _unanswered(session, plans).values()]
+    if costs and not filter.allows([remainder.spent, *costs]):
         sums = zip(filter.resources, filter.total(costs), strict=True)
         price = ", ".join(f"{name} {float(amount):.6g}" for name, amount in sums)
         raise BudgetSpent(
-            f"the {len(costs)} questions not answered yet cost {price} together, and {left} are left; lower their "
+            f"the {len(costs)} questions not answered yet cost {price} together, and {remainder} are left; lower their "
             "levels, ask fewer, or ask them together with a delta. Nothing was asked."
         )
 
 
-def _asked(session: Session, plans: dict[str, Plan], content: Mapping[str, Any]) -> dict[str, Answer]:
+def _ask_all(session: Session, plans: dict[str, Plan], content: Mapping[str, Any]) -> dict[str, Answer]:
     if content.get("together"):
         with working("asking"):
             return dict(zip(plans, session.batch(list(plans.values()), content.get("delta")), strict=True))
     if "delta" in content:
         raise InvalidInput("delta is for questions that are asked together; add together = true, or leave it out.")
     _require_paid(session, plans)
-    found = {}
-    with typer.progressbar(plans.items(), file=sys.stderr, hidden=not sys.stderr.isatty()) as listed:
-        for name, each in listed:
-            found[name] = session.ask(each.question, False)
-    return found
+    answers = {}
+    with typer.progressbar(plans.items(), file=sys.stderr, hidden=not sys.stderr.isatty()) as progress:
+        for name, plan in progress:
+            answers[name] = session.ask(plan.question, False)
+    return answers
 
 
 def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, Any], as_json: bool) -> None:
     from utmost.queries.report.words import expected_error
 
-    fresh = _unanswered(session, plans)
-    price = session.price(list(fresh.values()), content.get("delta")) if fresh else None
+    unpaid = _unanswered(session, plans)
+    price = session.price(list(unpaid.values()), content.get("delta")) if unpaid else None
     if as_json:
-        listed = {name: dict(each.details) | {"answered": name not in fresh} for name, each in plans.items()}
+        details = {name: dict(plan.details) | {"answered": name not in unpaid} for name, plan in plans.items()}
         cost = {name: float(amount) for name, amount in price.cost.items()} if price else {}
-        print_json({"plans": listed, "price": cost, "left": session.left.amounts()})
+        print_json({"plans": details, "price": cost, "left": session.left.amounts()})
         return
     rows = []
-    for name, each in plans.items():
-        level = str(each.privacy) if name in fresh else "answered before: costs nothing"
-        first = each.before
+    for name, plan in plans.items():
+        level = str(plan.privacy) if name in unpaid else "answered before: costs nothing"
+        first = plan.before
         error = f"{first.loss} {expected_error(first)}"
-        rows.append((name, each.question.words, level, each.details["mechanism"], error))
+        rows.append((name, plan.question.words, level, plan.details["mechanism"], error))
     print_table(("name", "question", "level", "mechanism", "expected error"), rows)
     print(f"price: {price or 'nothing'}\nleft: {session.left}\nnothing was read, nothing is spent")
 
@@ -213,7 +217,7 @@ def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, 
 
 
 def _require_folder(out: Path, plans: Mapping[str, Plan]) -> dict[str, Path]:
-    """The page of every question, and the list of all; a place where they cannot be written is refused."""
+    """The paths of all pages, index included; a folder in which they cannot be written is refused."""
     from utmost.queries.report.files import require_writable
 
     try:
@@ -234,7 +238,7 @@ def _write(pages: dict[str, Path], answers: dict[str, Answer], content: Mapping[
 
 
 def _index(answers: dict[str, Answer], content: Mapping[str, Any], session: Session) -> str:
-    """The page that lists the answers: what was asked, what came out, what it cost, and where the rest is."""
+    """The index page: a table of questions, answers, levels and links."""
     from utmost.queries.report.page import OPENING, STYLE
 
     title = html.escape(str(content.get("title", TITLE)))
@@ -248,8 +252,10 @@ def _index(answers: dict[str, Answer], content: Mapping[str, Any], session: Sess
         )
     words = "".join(f'<th scope="col" class="words">{name}</th>' for name in ("Question", "Answer"))
     head = f'{words}<th scope="col">Spent</th><th scope="col">Files</th>'
-    asked = session.terms
-    terms = html.escape(f"Data set {session.dataset}; {asked.unit}; {asked.neighbours}. Left: {session.left}.")
+    session_terms = session.terms
+    terms = html.escape(
+        f"Data set {session.dataset}; {session_terms.unit}; {session_terms.neighbours}. Left: {session.left}."
+    )
     return (
         f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title>'
         f"<style>{STYLE}body{{max-width:64rem}}td:not(.words){{white-space:nowrap}}</style></head><body><main><h1>{title}</h1>"
@@ -261,7 +267,7 @@ def _index(answers: dict[str, Answer], content: Mapping[str, Any], session: Sess
 
 
 def _first_line(answer: Answer) -> str:
-    """What came out, in a line: of many numbers how many there are."""
+    """An answer in one line; for a large table only the number of its values."""
     from utmost.queries.report.words import show, show_ends
 
     if isinstance(answer.value, Mapping) and len(answer.value) > 6:

@@ -1,4 +1,4 @@
-"""`utmost compose` and `utmost budget`: how promises add up, and what is left of them."""
+"""`utmost compose` and `utmost budget`: composition, and accounts of privacy budgets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
 from utmost.accounting.entries import Entry
-from utmost.accounting.names import protected
+from utmost.accounting.names import protected_entity
 from utmost.cli.output import Json, checks_of, ledger_file, print_json, print_table, working
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, is_digits, to_float
@@ -46,33 +46,33 @@ def compose(
         total = total + compose_levels(level, count)
     if (delta is None) == (epsilon is None):
         raise InvalidInput("give either --delta (to learn the total epsilon) or --epsilon (to learn the total delta).")
-    found: dict[str, Any] = {"releases": total.count}
+    report: dict[str, Any] = {"releases": total.count}
     if delta is not None:
         with working("composing"):
             low, high = total.epsilon_bounds(delta)
-        found |= {
+        report |= {
             "delta": to_float(as_rational(delta, "delta")),
             "epsilon": high,
             "epsilon_at_least": low,
-            **_beside(total, delta),
+            **_other_bounds(total, delta),
         }
     else:
         assert epsilon is not None
         with working("composing"):
             low, high = total.bounds(epsilon)
-        found |= {"epsilon": to_float(as_rational(epsilon, "epsilon")), "delta": high, "delta_at_least": low}
+        report |= {"epsilon": to_float(as_rational(epsilon, "epsilon")), "delta": high, "delta_at_least": low}
     if picture:
         from utmost import plot
 
         plot.save(plot.regions({_releases(total): total.region()}), picture)
     if as_json:
-        print_json(found)
+        print_json(report)
         return
-    print(f"{_releases(total)}: epsilon = {found['epsilon']}, delta = {found['delta']}")
+    print(f"{_releases(total)}: epsilon = {report['epsilon']}, delta = {report['delta']}")
     for name in ("epsilon_at_least", "delta_at_least", "basic", "closed_form"):
-        if name in found:
-            told = found[name]
-            words = f"epsilon {told['epsilon']:g} at delta {told['delta']:g}" if isinstance(told, dict) else told
+        if name in report:
+            bound = report[name]
+            words = f"epsilon {bound['epsilon']:g} at delta {bound['delta']:g}" if isinstance(bound, dict) else bound
             print(f"  {name.replace('_', ' ')}: {words}")
     print("  for levels fixed in advance; a ledger keeps account of levels chosen on the way")
 
@@ -104,9 +104,12 @@ def open_account(
         raise InvalidInput("the budget is given twice; give --budget alone, or --epsilon, or --mu.")
     from utmost.cli.problem_file import LevelTable  # its schemas take longer than all else here
 
-    named = LevelTable(epsilon=epsilon, delta=delta, mu=mu) if budget is None else None
-    level, whose = named.level() if named else read_level(str(budget), "--budget", delta), str(as_unit(unit))
-    _present([Ledger(ledger).open(dataset, level, whose, neighbours, filter)], as_json, None)
+    level_table = LevelTable(epsilon=epsilon, delta=delta, mu=mu) if budget is None else None
+    level, unit_words = (
+        level_table.level() if level_table else read_level(str(budget), "--budget", delta),
+        str(as_unit(unit)),
+    )
+    _present([Ledger(ledger).open(dataset, level, unit_words, neighbours, filter)], as_json, None)
 
 
 @budget.command()
@@ -144,14 +147,17 @@ def check(
         raise InvalidInput("a head belongs to one data set; name it.")
     with working("checking"):
         results = [account.check(head) for account in accounts]
-    held = [
+    report_checks = [
         check
-        for answer, proved in reported or ()
-        for check in (*(each for each in proved.checks if not each.passed), confirmed(answer, accounts[0]))
+        for answer, verification in reported or ()
+        for check in (
+            *(failure for failure in verification.checks if not failure.passed),
+            confirmed(answer, accounts[0]),
+        )
     ]
-    right = all(check.passed for check in held)
+    right = all(check.passed for check in report_checks)
     if as_json:
-        checked = [
+        account_details = [
             {
                 "dataset": result.dataset,
                 "intact": bool(result),
@@ -161,12 +167,12 @@ def check(
             }
             for account, result in zip(accounts, results, strict=True)
         ]
-        told = {} if reported is None else {"confirmed": right, "report": checks_of(held)}
-        print_json({"intact": all(results), **told, "accounts": checked})
+        confirmation = {} if reported is None else {"confirmed": right, "report": checks_of(report_checks)}
+        print_json({"intact": all(results), **confirmation, "accounts": account_details})
     else:
         print("\n".join(map(str, results)) or "the ledger has no accounts")
         if reported is not None:
-            print(f"{report}: {'confirmed by' if right else 'NOT what is in'} the ledger", *held, sep="\n  ")
+            print(f"{report}: {'confirmed by' if right else 'NOT what is in'} the ledger", *report_checks, sep="\n  ")
     if not all(results) or not right:
         raise typer.Exit(1)
 
@@ -177,17 +183,17 @@ def resume(
     dataset: Annotated[str, typer.Argument(help="The name of the data set.")],
     as_json: Json = False,
 ) -> None:
-    """Answer questions again about a data set whose account is suspended because an engine failed after a charge.
+    """Lift the suspension of a data set's account after an engine failed following a charge.
 
-    Look at the log of failures first, which is on the machine where the question was asked: a row may have been the
-    reason, and then every resumption lets the next failure tell something about it. Exit code 1 if the account is not
-    suspended.
+    Look at the log of failures first, which is on the machine where the question was asked: a row may have caused the
+    failure, and then every resumption lets the next failure reveal something about it. Exit code 1 if the account is
+    not suspended.
     """
     account = _accounts(ledger, dataset)[0]
     since, log = account.resume(), account.failures
     if as_json:
-        said = {"dataset": account.dataset, "resumed": since is not None, "suspended_since": since}
-        print_json({**said, "log": None if log is None else str(log)})
+        details = {"dataset": account.dataset, "resumed": since is not None, "suspended_since": since}
+        print_json({**details, "log": None if log is None else str(log)})
     elif since is None:
         print(f"{account.dataset}: not suspended; nothing was done")
     else:
@@ -203,10 +209,10 @@ def checklist(
     dataset: Annotated[str, typer.Argument(help="The name of the data set.")],
     out: Annotated[Path | None, typer.Option(help="Write it to this file (Markdown) instead.")] = None,
 ) -> None:
-    """What an account tells those who must judge it: a checklist after NIST SP 800-226, filled from the ledger."""
-    from utmost.queries.report.disclosures import checklist as made
+    """A checklist for reviewers of a deployment after NIST SP 800-226, filled from the ledger."""
+    from utmost.queries.report.disclosures import checklist as checklist_text
 
-    _write(made(_accounts(ledger, dataset)[0]), out)
+    _write(checklist_text(_accounts(ledger, dataset)[0]), out)
 
 
 @budget.command()
@@ -223,12 +229,14 @@ def registry(
     sector: Annotated[str | None, typer.Option(help="Such as Health or Government.")] = None,
     date: Annotated[str | None, typer.Option(help="When it was published: 2026-11-16.")] = None,
 ) -> None:
-    """An entry for OpenDP's registry of deployments as JSON, filled from the ledger; what is left out says TO DO."""
+    """An entry for OpenDP's registry of deployments as JSON, filled from the ledger; missing entries say TO DO."""
     from utmost.queries.report.disclosures import registry_entry
 
-    said = {"name": name, "curator": curator, "curator_type": curator_type, "description": description}
-    said |= {"intended_use": intended_use, "region": region, "sector": sector, "date": date}
-    _write(json.dumps(registry_entry(_accounts(ledger, dataset)[0], **said), indent=2, ensure_ascii=False) + "\n", out)
+    fields = {"name": name, "curator": curator, "curator_type": curator_type, "description": description}
+    fields |= {"intended_use": intended_use, "region": region, "sector": sector, "date": date}
+    _write(
+        json.dumps(registry_entry(_accounts(ledger, dataset)[0], **fields), indent=2, ensure_ascii=False) + "\n", out
+    )
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -243,12 +251,12 @@ def _write(text: str, out: Path | None) -> None:
 
 
 def _accounts(ledger: str, dataset: str | None) -> list[Account]:
-    """The accounts asked for; a file that is not there is not made."""
+    """The account of a data set, or all accounts; a missing ledger file is an error and is not made."""
     file = ledger_file(ledger)
     if file is not None and not file.exists():
         raise BadFile(f"there is no ledger {ledger}; `utmost budget open` makes one.")
-    found = Ledger(ledger)
-    return [found.account(name) for name in ([dataset] if dataset else found.datasets())]
+    opened_ledger = Ledger(ledger)
+    return [opened_ledger.account(name) for name in ([dataset] if dataset else opened_ledger.datasets())]
 
 
 def _present(accounts: list[Account], as_json: bool, picture: Path | None, entries: bool = False) -> None:
@@ -257,42 +265,42 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
 
         plot.save(plot.budget(accounts), picture)
     if as_json:
-        print_json({"accounts": [_plain(account, entries) for account in accounts]})
+        print_json({"accounts": [_account_json(account, entries) for account in accounts]})
         return
     console = Console(soft_wrap=True, highlight=False)
     for account in accounts:
-        done = account.entries()
-        unfinished = sum(entry.state == "reserved" and not entry.slots for entry in done)
+        spends = account.entries()
+        unfinished = sum(entry.state == "reserved" and not entry.slots for entry in spends)
         console.print(f"{account.dataset}: {account.budget} ({account.filter.name} filter)", markup=False)
-        console.print(f"  unit: {protected(account.unit)}; neighbours: {account.neighbours}", markup=False)
-        console.print(f"  spent: {account.spent} in {_entries(len(done))}, {unfinished} unfinished", markup=False)
+        console.print(f"  unit: {protected_entity(account.unit)}; neighbours: {account.neighbours}", markup=False)
+        console.print(f"  spent: {account.spent} in {_entries(len(spends))}, {unfinished} unfinished", markup=False)
         console.print(f"  left: {account.left}", markup=False)
         for tier in _tiers(account).left_of_tiers:
             console.print(f"  left of {tier}", markup=False)
         if since := account.suspended:
-            why = account.failures or "where the question was asked"
-            console.print(f"  suspended since {since}: no question is answered; log of failures: {why}", markup=False)
+            log = account.failures or "where the question was asked"
+            console.print(f"  suspended since {since}: no question is answered; log of failures: {log}", markup=False)
         console.print(f"  head: {account.head}", markup=False)
         if entries:
-            print_table(("entry", "time", "level", "cost", "state", "question"), list(map(_row, done)))
+            print_table(("entry", "time", "level", "cost", "state", "question"), list(map(_row, spends)))
     if not accounts:
         console.print("the ledger has no accounts")
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    """What a table says of an entry: its time to the minute."""
+    """An entry as a row of a table, its time to the minute."""
     cost = ", ".join(f"{name} {amount}" for name, amount in entry.cost.items())
     time = entry.time[:16].replace("T", " ")
     return str(entry.number), time, levels_of(entry), cost, entry.state, asked(entry)
 
 
 def _tiers(account: Account) -> Budget:
-    """The account as far as its tiers go: what was spent, without the entries."""
+    """The budget of an account with its tiers, without its entries."""
     return Budget(account.dataset, account.left, account.spent, (), tiers_of(account.unit))
 
 
-def _plain(account: Account, entries: bool) -> dict[str, Any]:
-    spent, left = account.spent.amounts(), account.left.amounts()
+def _account_json(account: Account, entries: bool) -> dict[str, Any]:
+    spent, remainder = account.spent.amounts(), account.left.amounts()
     limits = dict(zip(account.filter.resources, account.filter.limits, strict=True))
     content: dict[str, Any] = {
         "dataset": account.dataset,
@@ -302,7 +310,7 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
         "neighbours": account.neighbours,
         "limits": {name: float(amount) for name, amount in limits.items()},
         "spent": {name: float(amount) for name, amount in spent.items()},
-        "left": {name: float(f"{amount:.12g}") for name, amount in left.items()},
+        "left": {name: float(f"{amount:.12g}") for name, amount in remainder.items()},
         "head": account.head,
         "suspended": account.suspended,
     }
@@ -328,9 +336,9 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
 
 
 def _parse(text: str) -> tuple[Level, int]:
-    """A level as `read_level` takes it, after a count and an x if there are many."""
-    times, found, rest = text.partition("x")
-    if not found:
+    """Parse a level with an optional count before it, such as 30x0.1."""
+    times, separator, rest = text.partition("x")
+    if not separator:
         times, rest = "1", text
     if not is_digits(times):
         raise InvalidInput(
@@ -347,11 +355,11 @@ def _releases(total: Composition) -> str:
     return "1 release" if total.count == 1 else f"{total.count} releases"
 
 
-def _beside(total: Composition, delta: str) -> dict[str, Any]:
-    """What basic composition says, where it applies; and the closed form at the same delta, if it says anything."""
+def _other_bounds(total: Composition, delta: str) -> dict[str, Any]:
+    """The bounds of basic composition and of the closed form at the same delta, where they apply."""
     levels = [item for item, count in total.releases for _ in range(min(count, 10**5))]
     if len(levels) != total.count or not all(isinstance(level, ApproxDP) and level.ratio == 1 for level in levels):
         return {}
     basic, closed = theorems.basic(levels), theorems.closed_form_within(levels, delta)
-    said: dict[str, Any] = {"basic": {"epsilon": float(basic.log_growth), "delta": float(basic.delta)}}
-    return {**said, "closed_form": closed} if math.isfinite(closed) else said
+    bounds: dict[str, Any] = {"basic": {"epsilon": float(basic.log_growth), "delta": float(basic.delta)}}
+    return {**bounds, "closed_form": closed} if math.isfinite(closed) else bounds

@@ -1,4 +1,4 @@
-"""The demonstration: a table of 20,000 people, five private answers, and pages that defend them."""
+"""The demonstration: a table of 20,000 people, five private answers, and their reports."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ at_least = 3000
 
 
 def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
-    """Make a survey, ask it five questions, and write a report to a folder; say what happens."""
+    """Make a survey, ask it five questions, and write a report to a folder, with progress messages to `say`."""
     _require_own(folder)
     with working("making a survey"):
         table = write_survey(folder / "survey.csv")
@@ -89,22 +89,22 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
     session.ledger.close()
     file = folder / "questions.toml"
     file.write_text(QUESTIONS, encoding="utf-8")
-    again, other = publish(file, folder / "publication")
-    same = [each.value for each in again.values()] == [answer.value for answer in answers]
-    say(f"{checked}\n\nAsked again from a file, they cost nothing (left: {other.left}): utmost ask {file} --out DIR")
-    other.ledger.close()
+    repeats, rerun = publish(file, folder / "publication")
+    agreement = [repeat.value for repeat in repeats.values()] == [answer.value for answer in answers]
+    say(f"{checked}\n\nAsked again from a file, they cost nothing (left: {rerun.left}): utmost ask {file} --out DIR")
+    rerun.ledger.close()
     say(f"The page that defends these answers: {page.resolve()}")
     with working("verifying"):
         verified = all(answer.verify() for answer in answers)
     return {
-        "verified": bool(checked) and same and verified,
+        "verified": bool(checked) and agreement and verified,
         "report": str(page.resolve()),
         "answers": [dict(answer.details) for answer in answers],
     }
 
 
 def _require_own(folder: Path) -> None:
-    """Make the folder, or refuse one that holds something else: a ledger that is replaced forgets what was spent."""
+    """Make the folder, or refuse one with other files: replacing a ledger would lose the account of what was spent."""
     mark = folder / ".utmost-demo"
     try:
         if folder.exists() and not mark.exists() and any(folder.iterdir()):

@@ -1,6 +1,6 @@
 """`utmost design`, `show`, `certify`, `verify`, `sample` and `demo`: solutions and their proofs.
 
-What a command needs is loaded when it runs, so that its help does not wait for the mathematics.
+The imports of a command are inside its function, so that its help does not wait for the mathematics.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def verify(
     file: Annotated[Path, typer.Argument(help="A saved solution, protocol, survey or form, or a report's JSON file.")],
     as_json: Json = False,
 ) -> None:
-    """Re-prove a solution, protocol, survey, form or report with nothing of the solver; exit code 1 if it fails."""
+    """Re-prove a solution, protocol, survey, form or report without the solver; exit code 1 if it fails."""
     from utmost.cli import party, survey
     from utmost.queries.answers import FORMAT as ANSWER
     from utmost.solution import Solution
@@ -83,7 +83,7 @@ def verify(
     from utmost.theory.local.design.survey import FORMAT as SURVEY
     from utmost.theory.multiparty.design.protocol import FORMAT as PROTOCOL
 
-    others: dict[str, Callable[[Path, bool], None]] = {
+    verifiers: dict[str, Callable[[Path, bool], None]] = {
         PROTOCOL: party.verify,
         SURVEY: survey.verify,
         FORM: survey.verify,
@@ -91,7 +91,7 @@ def verify(
     }
     if file.suffix in (".html", ".htm"):
         raise InvalidInput(f"{file} is a page for people; verify the file beside it: {file.with_suffix('.json')}.")
-    if check := others.get(format_of(file) or ""):
+    if check := verifiers.get(format_of(file) or ""):
         check(file, as_json)
         return
     solution = Solution.load(file)
@@ -106,23 +106,23 @@ def verify(
 
 
 def _verify_report(file: Path, as_json: bool) -> None:
-    """Every answer of a report: its mechanism proved, its numbers recomputed; only the ledger knows the ledger's."""
+    """Verify every answer of a report: prove its mechanism and recompute its numbers."""
     from utmost.queries.report.proof import load_answers
 
     with working("verifying"):
-        found = load_answers(file)
+        results = load_answers(file)
     if as_json:
-        told = [{"words": a.question.words, "verified": bool(v), "checks": checks_of(v.checks)} for a, v in found]
-        print_json({"verified": all(v for _, v in found), "answers": told})
+        entries = [{"words": a.question.words, "verified": bool(v), "checks": checks_of(v.checks)} for a, v in results]
+        print_json({"verified": all(v for _, v in results), "answers": entries})
     else:
-        for answer, verification in found:
+        for answer, verification in results:
             print(f"the question, in the publisher's own words: {answer.question.words!r}\n{verification}")
         print(
             "Not proved here: that these integers were drawn, from this table, for this question. What the ledger says "
             "(entry, time, head) only the ledger can confirm: `utmost budget check LEDGER --report FILE`; what was "
             "spent by then it shows itself."
         )
-    if not all(verification for _, verification in found):
+    if not all(verification for _, verification in results):
         raise typer.Exit(1)
 
 
@@ -154,7 +154,7 @@ def sample(
 
 
 def _sample_number(solution: Solution, size: int, as_json: bool) -> None:
-    """Draw private answers about a whole number, proved private first."""
+    """Draw private answers about a whole number, after proving the mechanism private."""
     with working("proving"):
         check = solution.mechanism.prove(solution.problem.space, solution.problem.privacy)
     if not check.passed:
@@ -173,7 +173,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where the table, the ledger and the report go.")] = Path("demo"),
     as_json: Json = False,
 ) -> None:
-    """From nothing to a table of 20,000 people, five private answers, and the page that defends them."""
+    """Make a table of 20,000 people, five private answers about it, and their report."""
     from rich.console import Console
 
     from utmost.cli.demo import run_demo
@@ -212,17 +212,17 @@ def _present(solution: Solution, out: Path | None, picture: Path | None, as_json
         raise typer.Exit(1)
 
 
-def _table(solution: Solution, most: int = 12) -> Table:
-    """The mechanism, with the middle of a long one left out."""
+def _table(solution: Solution, largest: int = 12) -> Table:
+    """The mechanism as a table; the middle of a long one is omitted."""
     from rich.markup import escape
     from rich.table import Table
 
     mechanism = solution.mechanism
     if not hasattr(mechanism, "outputs"):
-        return _law(mechanism, most)
-    outputs = _ends(len(mechanism.outputs), most // 2)
+        return _law(mechanism, largest)
+    outputs = _ends(len(mechanism.outputs), largest // 2)
     table = Table("point", *("..." if o is None else escape(f"Pr[{mechanism.outputs[o]}]") for o in outputs))
-    for i in _ends(len(mechanism.points), most):
+    for i in _ends(len(mechanism.points), largest):
         if i is None:
             table.add_row(*["..."] * (1 + len(outputs)))
             continue
@@ -232,23 +232,23 @@ def _table(solution: Solution, most: int = 12) -> Table:
 
 
 def _law(mechanism: Any, most: int) -> Table:
-    """What is released in the middle of a line, around it: noise lists no points."""
+    """The law of the released value at the middle of a line, for noise, which lists no points."""
     from rich.table import Table
 
     line = mechanism.line
     middle = (line.first + line.last) // 2
     released, chances = mechanism.law(middle)
-    together: dict[int, float] = {}
+    probabilities: dict[int, float] = {}
     for value, chance in zip(released.tolist(), chances.tolist(), strict=True):
-        together[value] = together.get(value, 0.0) + chance
+        probabilities[value] = probabilities.get(value, 0.0) + chance
     table = Table("released", f"probability at {middle}")
-    for value in sorted(sorted(together, key=lambda value: abs(value - middle))[:most]):
-        table.add_row(str(value), f"{together[value]:.6g}")
+    for value in sorted(sorted(probabilities, key=lambda value: abs(value - middle))[:most]):
+        table.add_row(str(value), f"{probabilities[value]:.6g}")
     return table
 
 
 def _ends(n: int, most: int) -> list[int | None]:
-    """All positions of a short list; the first and last of a long one around None."""
+    """All positions of a short list; the first and last of a long one, with None between."""
     return list(range(n)) if n <= most else [*range(most // 2), None, *range(n - most // 2, n)]
 
 
@@ -258,23 +258,23 @@ def _summary(solution: Solution, verification: Verification) -> dict[str, Any]:
     mechanism = solution.mechanism
     if not hasattr(mechanism, "outputs"):
         return {**_proof(solution, verification), "mechanism": {"points": mechanism.line.points, "law": mechanism.name}}
-    shown: dict[str, Any] = {"points": len(mechanism.points), "outputs": len(mechanism.outputs)}
+    description: dict[str, Any] = {"points": len(mechanism.points), "outputs": len(mechanism.outputs)}
     if isinstance(mechanism, FiniteMechanism):
-        shown = {
+        description = {
             "points": list(map(plain, mechanism.points)),
             "outputs": list(map(plain, mechanism.outputs)),
             "matrix": mechanism.matrix.tolist(),
         }
-    return {**_proof(solution, verification), "mechanism": shown}
+    return {**_proof(solution, verification), "mechanism": description}
 
 
 def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:
-    """What was proved; the words of a certificate that came from a file stand apart, since nobody checked them."""
+    """The verification as plain data; the words of a certificate from a file are kept apart, as they are unchecked."""
     c = solution.certificate
     gap = verification.gap if math.isfinite(verification.gap) else None
     words = {"quantity": c.quantity, "reason": c.reason, "method": c.method, "notes": list(c.notes)}
     if solution.from_file:
-        told: dict[str, Any] = {"unchecked_words_of_the_file": words}
+        claims: dict[str, Any] = {"unchecked_words_of_the_file": words}
         optimal: dict[str, Any] = {
             "claim": verification.optimal,
             "reason": verification.relies_on,
@@ -282,14 +282,14 @@ def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:
             "gap": gap,
         }
     else:
-        told = {"quantity": c.quantity}
+        claims = {"quantity": c.quantity}
         optimal = {"claim": c.claim, "reason": c.reason, "bound": c.bound, "gap": gap, "notes": list(c.notes)}
     return {
         "question": solution.problem.question,
         "space": repr(solution.problem.space),
         "privacy": str(solution.problem.privacy),
         "value": solution.value,
-        **told,
+        **claims,
         "optimal": optimal,
         "verified": bool(verification),
         "relies_on": verification.relies_on,

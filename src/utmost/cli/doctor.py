@@ -1,4 +1,4 @@
-"""`utmost doctor`: what this installation can do, for whoever asks for help or gives it. No table is read."""
+"""`utmost doctor`: a report on this installation, for support requests. No table is read."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ DRAWS = 1000
 
 
 def doctor(as_json: Json = False) -> None:
-    """What is installed here: versions, extras, engines, and how long a draw takes. Nothing private is read."""
-    found = examined()
+    """Report on this installation: versions, extras, engines, and the time of a draw. Nothing private is read."""
+    report = installation()
     if as_json:
-        print_json(found)
+        print_json(report)
         return
-    lines = [f"utmost {found['utmost']}, Python {found['python']}, {found['platform']}"]
-    lines += [f"  libraries: {_versions(found['libraries'])}"]
-    for name, extra in found["extras"].items():
+    lines = [f"utmost {report['utmost']}, Python {report['python']}, {report['platform']}"]
+    lines += [f"  libraries: {_versions(report['libraries'])}"]
+    for name, extra in report["extras"].items():
         missing = "" if extra["complete"] else f"; to have it: pip install 'utmost[{name}]'"
         lines.append(f"  extra {name}: {_versions(extra['packages'])}{missing}")
-    lines += [f"  engine {name}: {engine['words']}" for name, engine in found["engines"].items()]
-    lines.append(f"  a draw: {1e6 * found['draw_seconds']:.3g} microseconds (majority of 101, the mean of {DRAWS})")
+    lines += [f"  engine {name}: {engine['words']}" for name, engine in report["engines"].items()]
+    lines.append(f"  a draw: {1e6 * report['draw_seconds']:.3g} microseconds (majority of 101, the mean of {DRAWS})")
     print("\n".join(lines))
 
 
-def examined() -> dict[str, Any]:
-    """Everything as plain data."""
-    needed = requires("utmost") or []
+def installation() -> dict[str, Any]:
+    """The report on this installation, as plain data."""
+    requirements = requires("utmost") or []
     extras = {}
     for name in EXTRAS:
-        packages = _packages(needed, name)
+        packages = _packages(requirements, name)
         extras[name] = {"complete": None not in packages.values(), "packages": packages}
     return {
         "utmost": version("utmost"),
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
-        "libraries": _packages(needed, None),
+        "libraries": _packages(requirements, None),
         "extras": extras,
         "engines": _engines(),
         "draw_seconds": _draw_seconds(),
     }
 
 
-def _packages(needed: list[str], extra: str | None) -> dict[str, str | None]:
-    """What an extra needs, or the library itself: package by package its version, None where it is not installed."""
-    found = {}
-    for line in needed:
-        marked = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
+def _packages(requirements: list[str], extra: str | None) -> dict[str, str | None]:
+    """The installed versions of the packages that an extra, or the library itself, needs; None for a missing one."""
+    versions = {}
+    for line in requirements:
+        marker = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
         name = re.match(r"[\w.-]+", line)
-        if name and name[0] != "utmost" and (marked[1] if marked else None) == extra:
-            found[name[0]] = _installed(name[0])
-    return found
+        if name and name[0] != "utmost" and (marker[1] if marker else None) == extra:
+            versions[name[0]] = _installed(name[0])
+    return versions
 
 
 def _installed(package: str) -> str | None:
@@ -69,7 +69,7 @@ def _installed(package: str) -> str | None:
 
 
 def _engines() -> dict[str, dict[str, Any]]:
-    """Which engines could read a table: by their packages and, of Spark, by Java; none is started."""
+    """The engines that are available, by their packages and, for Spark, Java; none is started."""
     duckdb, psycopg, spark = (_installed(name) for name in ("duckdb", "psycopg", "pyspark"))
     java = shutil.which("java") or os.environ.get("JAVA_HOME") or None
     with_java = f"Java: {java}" if java else "no Java: Spark Connect only (sc://...)"
@@ -88,7 +88,7 @@ def _engines() -> dict[str, dict[str, Any]]:
 
 
 def _draw_seconds() -> float:
-    """How long one exact draw takes here: of the majority of 101 people, in the mean."""
+    """The mean time of an exact draw, for the majority of 101 people."""
     from utmost.design import binary
     from utmost.mechanism.certification import certify
     from utmost.space.families import counts
@@ -101,4 +101,4 @@ def _draw_seconds() -> float:
 
 
 def _versions(packages: dict[str, str | None]) -> str:
-    return ", ".join(f"{name} {found or '(not installed)'}" for name, found in packages.items())
+    return ", ".join(f"{name} {number or '(not installed)'}" for name, number in packages.items())

@@ -49,7 +49,7 @@ class FormTable(BaseModel):
 
 
 def read_form(file: Path) -> Form:
-    """The form that a TOML file describes; every mistake in it at once, each by its place."""
+    """The form that a TOML file describes; one error lists all mistakes with their places."""
     try:
         content: dict[str, Any] = tomllib.loads(read_text(file))
     except tomllib.TOMLDecodeError as problem:
@@ -57,7 +57,9 @@ def read_form(file: Path) -> Form:
     try:
         table = FormTable.model_validate(content)
     except ValidationError as problem:
-        found = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in problem.errors())
-        raise InvalidInput(f"{file} does not describe a form: {found}. Give title, epsilon and [[question]].") from None
-    asked = [(one.text, one.answers) for one in table.question]
-    return form(table.title, asked, table.epsilon, [one.share for one in table.question], table.introduction)
+        mistakes = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in problem.errors())
+        raise InvalidInput(
+            f"{file} does not describe a form: {mistakes}. Give title, epsilon and [[question]]."
+        ) from None
+    questions = [(row.text, row.answers) for row in table.question]
+    return form(table.title, questions, table.epsilon, [row.share for row in table.question], table.introduction)

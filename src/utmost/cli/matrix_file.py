@@ -1,4 +1,4 @@
-"""A mechanism of your own in a CSV file, certified.
+"""Certify a user's own mechanism from a CSV file.
 
 Either numbers only (points and outputs are 0, 1, 2, ...), or with a header row of outputs, or with a header row and a
 first column of points. Entries may be decimals or quotients such as 1/3.
@@ -49,13 +49,13 @@ def read_table(path: Path) -> FiniteMechanism:
         raise InvalidInput(f"{path} cannot be read: {problem}.") from None
     if not rows:
         raise InvalidInput(f"{path} is empty; give a row per point and a column per output.")
-    headed = not _is_number(rows[0][0])
-    body = rows[1:] if headed else rows
-    named = headed and not _are_laws(rows[0], body)
-    heads = rows[0][1:] if named else rows[0]
-    outputs: list[Any] = [cell.strip() for cell in heads] if headed else list(range(len(heads)))
-    points: list[Any] = [row[0].strip() for row in body] if named else list(range(len(body)))
-    entries = [row[1:] if named else row for row in body]
+    has_header = not _is_number(rows[0][0])
+    body = rows[1:] if has_header else rows
+    has_names = has_header and not _are_laws(rows[0], body)
+    header = rows[0][1:] if has_names else rows[0]
+    outputs: list[Any] = [cell.strip() for cell in header] if has_header else list(range(len(header)))
+    points: list[Any] = [row[0].strip() for row in body] if has_names else list(range(len(body)))
+    entries = [row[1:] if has_names else row for row in body]
     for point, row in zip(points, entries, strict=True):
         if len(row) != len(outputs):
             raise InvalidInput(
@@ -66,13 +66,15 @@ def read_table(path: Path) -> FiniteMechanism:
 
 
 def _are_laws(head: list[str], body: list[list[str]]) -> bool:
-    """Whether rows below a header are probabilities from their first cell on: then no column names the points."""
+    """Whether the first column holds probabilities too, so that no column names the points."""
     if not head[0].strip() or not all(len(row) == len(head) and all(map(_is_number, row)) for row in body):
         return False
     exact = [[as_rational(cell.strip()) for cell in row] for row in body]
     if any(sum(row[1:]) == 1 and sum(row) != 1 for row in exact):
         return False  # the first cell is a point that is called by a number
-    return all(0 <= cell <= 1 for row in exact for cell in row)  # if one does not add up, that is said of all of it
+    return all(
+        0 <= cell <= 1 for row in exact for cell in row
+    )  # a row that does not add up is reported with the whole matrix
 
 
 def _is_number(text: str) -> bool:
@@ -84,7 +86,7 @@ def _is_number(text: str) -> bool:
 
 
 def _space(text: str, rows: int) -> Space:
-    """The space that such a text names: path, or sums:people=30,largest=5, or grid:shape=3x4."""
+    """Parse a space, such as path, sums:people=30,largest=5 or grid:shape=3x4."""
     name, _, rest = text.partition(":")
     arguments: dict[str, Any] = {"n": rows} if name in SIZED_BY_ROWS and not rest else {}
     for part in filter(None, rest.split(",")):

@@ -1,4 +1,4 @@
-"""What commands share: what they print, one JSON object where `--json` asks for it, what they read, and keep."""
+"""Input and output shared by the commands: progress, JSON, tables, private prompts, and files."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ Accept = Annotated[
 
 
 PATIENCE = 2.0
-"""After so many seconds a terminal is told that work goes on."""
+"""Seconds until progress is shown on a terminal."""
 
 
 @contextmanager
 def working(words: str) -> Iterator[None]:
-    """On a terminal, say after two seconds what is being done, and for how long already; in a pipe, nothing."""
+    """Show a task and its elapsed time on a terminal if it takes more than two seconds; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield
         return
-    done, begun = Event(), monotonic()
+    end, start = Event(), monotonic()
 
     def tell() -> None:
-        if done.wait(PATIENCE):
+        if end.wait(PATIENCE):
             return
-        while not done.is_set():
+        while not end.is_set():
             if not _spark_tells():
-                print(f"\r{words}: {monotonic() - begun:.0f} s", end="", file=sys.stderr, flush=True)
-            done.wait(0.5)
+                print(f"\r{words}: {monotonic() - start:.0f} s", end="", file=sys.stderr, flush=True)
+            end.wait(0.5)
         print("\r\033[K", end="", file=sys.stderr, flush=True)  # the line is the terminal's again
 
-    teller = Thread(target=tell, daemon=True)
-    teller.start()
+    reporter = Thread(target=tell, daemon=True)
+    reporter.start()
     try:
         yield
     finally:
-        done.set()
-        teller.join()
+        end.set()
+        reporter.join()
 
 
 def _spark_tells() -> bool:
-    """Whether a bar of Spark's has the line; its module is loaded for tables of Spark only."""
+    """Whether Spark shows a progress bar now; its module is loaded for Spark tables only."""
     jobs = sys.modules.get("utmost.backends.spark_jobs")
     return jobs is not None and bool(jobs.SHOWN.is_set())
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """One JSON object on standard output; infinity, which JSON does not have, is the text "inf"."""
+    """Print one JSON object; infinity, which JSON lacks, becomes the string "inf"."""
     print(json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False))
 
 
@@ -77,12 +77,12 @@ def _finite(content: Any) -> Any:
 
 
 def plain(label: Any) -> Any:
-    """A point or an output as JSON has it: a number is a number, yes or no is true or false, all else its text."""
+    """A point or an output as a JSON scalar; anything but numbers, booleans and strings becomes a string."""
     return label if isinstance(label, bool | int | float | str) else str(label)
 
 
 def print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows as one table: as wide as the terminal, and one line each in a pipe."""
+    """Print rows as a table: as wide as the terminal; in a pipe, one line for each row."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -97,7 +97,7 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def ask_private(prompt: str) -> str:
-    """A line that is private: from a prompt that does not show it, or from standard input; never an argument."""
+    """Read a private line from a prompt without echo, or from standard input; never from an argument."""
     try:
         return getpass(f"{prompt}: ") if sys.stdin.isatty() else sys.stdin.readline().strip()
     except EOFError:
@@ -107,7 +107,7 @@ def ask_private(prompt: str) -> str:
 
 
 def read_text(file: Path) -> str:
-    """The text of a file that a user named."""
+    """The text of a file named by the user."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
@@ -115,8 +115,8 @@ def read_text(file: Path) -> str:
 
 
 def json_values(text: str, source: str, expected: str) -> list[Any]:
-    """The JSON values in a text, one after the other, on as many lines as they like."""
-    found, position = [], 0
+    """The JSON values in a text, one after the other, separated by white space."""
+    values, position = [], 0
     while position < len(text):
         if text[position].isspace():
             position += 1
@@ -126,12 +126,12 @@ def json_values(text: str, source: str, expected: str) -> list[Any]:
         except (ValueError, RecursionError):
             line, start = text.count("\n", 0, position) + 1, text[position : position + 60].split("\n")[0]
             raise InvalidInput(f"line {line} of {source}, {start!r}, is not JSON; give {expected}.") from None
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def ledger_file(ledger: str | None) -> Path | None:
-    """The file a ledger is kept in; None where it is on a server, or none is kept."""
+    """The file of a ledger; None if it is on a server, or there is none."""
     return None if ledger is None or "://" in ledger else Path(ledger)
 
 
@@ -140,6 +140,6 @@ def checks_of(checks: Iterable[Any]) -> list[dict[str, Any]]:
     return [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in checks]
 
 
-def kept_file(kind: str, name: str) -> Path:
-    """Where something is kept for the user who runs this, whatever the files it came in are called."""
+def user_file(kind: str, name: str) -> Path:
+    """The path of a file in the state folder of the user who runs this."""
     return state_folder(kind) / f"{name}.json"

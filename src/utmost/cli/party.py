@@ -16,9 +16,9 @@ from utmost.cli.output import (
     ask_private,
     checks_of,
     json_values,
-    kept_file,
     print_json,
     read_text,
+    user_file,
     working,
 )
 from utmost.design.multiparty import Message, Protocol, optimal
@@ -57,15 +57,15 @@ def design(
     """Find the most accurate protocol, print its value and its proof, and save it for everybody."""
     if (function is None) == (table is None):
         raise InvalidInput("give either --function or --table.")
-    promised = [_level(text) for text in levels.split(",")]
-    if parties and len(promised) > 1:
+    party_levels = [_level(text) for text in levels.split(",")]
+    if parties and len(party_levels) > 1:
         raise InvalidInput(
-            f"--parties repeats one level, but --levels has {len(promised)}; give one, or drop --parties."
+            f"--parties repeats one level, but --levels has {len(party_levels)}; give one, or drop --parties."
         )
-    asked = function if table is None else [_number(cell.strip()) for cell in table.split(",")]
+    task = function if table is None else [_number(cell.strip()) for cell in table.split(",")]
     occasion = name or secrets.token_hex(8)  # the same question asked twice must not share messages
     with working("designing"):
-        protocol = optimal(asked, promised * max(parties, 1), accuracy, criterion, name=occasion)  # type: ignore[arg-type]
+        protocol = optimal(task, party_levels * max(parties, 1), accuracy, criterion, name=occasion)  # type: ignore[arg-type]
         proof = protocol.verify()
     if out:
         protocol.save(out)
@@ -96,21 +96,21 @@ def respond(
     accept: Accept = False,
     as_json: Json = False,
 ) -> None:
-    """Make your message from your bit (read from a prompt or standard input) once, and repeat it when asked again.
+    """Make your message from your bit (read from a prompt or standard input) once, and repeat it on later calls.
 
     The promise to you is shown before you are asked.
     """
-    agreed = Protocol.load(protocol)
-    agreed.mechanism(party)  # refuses a party that does not exist before anything is asked
-    kept = record or kept_file("parties", f"{agreed.fingerprint}-party-{party}")
-    if kept.exists():
-        message = _recorded(kept, agreed, party)
-        print(f"repeated from {kept}: a second draw would spend the privacy again", file=sys.stderr)
+    loaded = Protocol.load(protocol)
+    loaded.mechanism(party)  # refuses a party that does not exist before anything is asked
+    path = record or user_file("parties", f"{loaded.fingerprint}-party-{party}")
+    if path.exists():
+        message = _recorded(path, loaded, party)
+        print(f"repeated from {path}: a second draw would spend the privacy again", file=sys.stderr)
     else:
-        print(f"the promise to you: {agreed.promise(party)}", file=sys.stderr)
-        require_accepted(agreed.levels[party], accept)
-        message = _record(kept, agreed.respond(party, _ask_bit(), accept), agreed)
-        print(f"recorded in {kept}", file=sys.stderr)
+        print(f"the promise to you: {loaded.promise(party)}", file=sys.stderr)
+        require_accepted(loaded.levels[party], accept)
+        message = _record(path, loaded.respond(party, _ask_bit(), accept), loaded)
+        print(f"recorded in {path}", file=sys.stderr)
     print_json(json.loads(str(message))) if as_json else print(message)
 
 
@@ -129,14 +129,14 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Conclude from everybody's messages: the best answer, and the probability of every value."""
-    agreed = Protocol.load(protocol)
+    loaded = Protocol.load(protocol)
     if party is not None and not messages:
         raise InvalidInput("a party's own bit comes from standard input, so give the messages as files.")
     if messages:
-        heard = [message for file in messages for message in _messages(read_text(file), str(file))]
+        inbox = [message for file in messages for message in _messages(read_text(file), str(file))]
     else:
-        heard = _messages(_standard_input(), "standard input")
-    decision = agreed.decide(heard, party, None if party is None else _ask_bit(), coin)
+        inbox = _messages(_standard_input(), "standard input")
+    decision = loaded.decide(inbox, party, None if party is None else _ask_bit(), coin)
     likely = {str(value): share for value, share in decision.posterior.items()}
     chances = {str(answer): share for answer, share in decision.chances.items()}
     if as_json:
@@ -170,10 +170,10 @@ def _present(protocol: Protocol, proof: Verification, out: Path | None, as_json:
             }
         )
         return
-    shown = [str(protocol), str(proof)]
+    lines = [str(protocol), str(proof)]
     if protocol.stated is None and proof.private:  # str(protocol) says that the value is not computed, and why
-        shown[1:] = [f"  {proof.checks[0]}"]
-    print(*shown, *([f"saved: {out}"] if out else []), sep="\n")
+        lines[1:] = [f"  {proof.checks[0]}"]
+    print(*lines, *([f"saved: {out}"] if out else []), sep="\n")
 
 
 def _level(text: str) -> ApproxDP:
@@ -207,13 +207,13 @@ def _standard_input() -> str:
 
 
 def _messages(text: str, source: str) -> list[Any]:
-    """The messages in a text, one after the other or in lists."""
+    """The messages in a text, as single values or in lists."""
     values = json_values(text, source, "messages as `utmost party respond` printed them")
     return [message for value in values for message in (value if isinstance(value, list) else [value])]
 
 
 def _record(path: Path, message: Message, protocol: Protocol) -> Message:
-    """Keep a message before it is shown; if another process was quicker, its message is the one that counts."""
+    """Record a message before it is shown; if another process was first, return its message instead."""
     content = {"format": RECORD, "version": RECORD_VERSION, **json.loads(str(message))}
     try:
         write_checked(path, content, anew=True)
@@ -223,7 +223,7 @@ def _record(path: Path, message: Message, protocol: Protocol) -> Message:
 
 
 def _recorded(path: Path, protocol: Protocol, party: int) -> Message:
-    """The message on record; refused if it is of another protocol or party."""
+    """The recorded message; refused if it is of another protocol or party."""
     content = read_checked(path, RECORD, RECORD_VERSION, "party's record")
     try:
         message = Message(str(content["protocol"]), int(content["party"]), int(content["message"]))

@@ -36,7 +36,7 @@ from utmost.space.line import Line
 from utmost.theory.scalar.design.line import best_on_line
 
 LEVEL_ENTRIES = ("epsilon", "ratio", *NAMED_LEVELS)
-"""By what a level is named, one of them at a time."""
+"""The entries that name a level; exactly one of them is given."""
 
 
 class _Strict(BaseModel):
@@ -53,19 +53,19 @@ class LevelTable(_Strict):
     mu: float | str | None = None
 
     def level(self) -> Level:
-        """The level these entries name."""
-        given = [name for name in LEVEL_ENTRIES if getattr(self, name) is not None]
-        if len(given) != 1:
+        """The level that these entries describe."""
+        names = [name for name in LEVEL_ENTRIES if getattr(self, name) is not None]
+        if len(names) != 1:
             raise InvalidInput(
-                f"a level needs exactly one of epsilon, ratio, rho and mu, not {given or 'none of them'}."
+                f"a level needs exactly one of epsilon, ratio, rho and mu, not {names or 'none of them'}."
             )
         delta = as_rational(self.delta, "delta")
-        if given[0] in NAMED_LEVELS:
+        if names[0] in NAMED_LEVELS:
             if delta:
                 raise InvalidInput(
-                    f"delta is {self.delta!r}, but a level by {given[0]} has none; drop delta, or give epsilon."
+                    f"delta is {self.delta!r}, but a level by {names[0]} has none; drop delta, or give epsilon."
                 )
-            return NAMED_LEVELS[given[0]](getattr(self, given[0]))
+            return NAMED_LEVELS[names[0]](getattr(self, names[0]))
         if self.ratio is not None:
             return ApproxDP.from_ratio(self.ratio, delta) if delta else PureDP.from_ratio(self.ratio)
         assert self.epsilon is not None
@@ -79,12 +79,12 @@ class EdgeTable(LevelTable):
 
 
 class PrivacyTable(LevelTable):
-    """The level of all edges, and of those that differ."""
+    """The level of all edges, with exceptions for some."""
 
     edges: list[EdgeTable] = Field(default_factory=list)
 
     def on(self, space: Space) -> Level | EdgeLevels:
-        """What these entries mean on a space."""
+        """The level, or levels by edge, on a space."""
         if not self.edges:
             return self.level()
         mapping: dict[tuple[Any, Any], Level | Number] = {}
@@ -95,8 +95,8 @@ class PrivacyTable(LevelTable):
                     f"the edge between {one!r} and {other!r} stands twice in privacy.edges; name it once."
                 )
             mapping[one, other] = edge.level()
-        some = any(getattr(self, name) is not None for name in LEVEL_ENTRIES)
-        return per_edge(space, mapping, default=self.level() if some else None)
+        has_default = any(getattr(self, name) is not None for name in LEVEL_ENTRIES)
+        return per_edge(space, mapping, default=self.level() if has_default else None)
 
 
 class TruthTable(_Strict):
@@ -108,10 +108,10 @@ class TruthTable(_Strict):
 
     def on(self, space: Space, outputs: tuple[Any, Any]) -> list[Any]:
         """The right answer at each point of a space, in order."""
-        given = [name for name in ("at_least", "yes_at", "values") if getattr(self, name) is not None]
-        if len(given) != 1:
+        names = [name for name in ("at_least", "yes_at", "values") if getattr(self, name) is not None]
+        if len(names) != 1:
             raise InvalidInput(
-                f"truth needs exactly one of at_least, yes_at and values, not {given or 'none of them'}."
+                f"truth needs exactly one of at_least, yes_at and values, not {names or 'none of them'}."
             )
         if self.at_least is not None:
             if not isinstance(space.points, range):
@@ -143,51 +143,51 @@ class RankingTable(_Strict):
 
 
 def _preferences(tables: list[RankingTable], space: Space) -> list[tuple[Any, ...]]:
-    """The ranking at each point: the one that names it, else the last that starts at or below it, else the one left."""
-    elsewhere = [table.rainbow for table in tables if table.at is None and table.at_least is None]
-    if len(elsewhere) > 1:
+    """The ranking at each point: the one that names it, else the last that starts at or below it, else the default."""
+    defaults = [table.rainbow for table in tables if table.at is None and table.at_least is None]
+    if len(defaults) > 1:
         raise InvalidInput(
-            f"{len(elsewhere)} rankings have neither at nor at_least; only one can hold at all the other points."
+            f"{len(defaults)} rankings have neither at nor at_least; only one can hold at all the other points."
         )
     if any(table.at is not None and table.at_least is not None for table in tables):
         raise InvalidInput("a ranking has both at and at_least; give one of them, and a second table for the other.")
-    found: list[tuple[Any, ...] | None] = [elsewhere[0] if elsewhere else None] * len(space.points)
+    rankings: list[tuple[Any, ...] | None] = [defaults[0] if defaults else None] * len(space.points)
     starts = sorted((t.at_least, i) for i, t in enumerate(tables) if t.at_least is not None)
     if starts and not isinstance(space.points, range):
         raise InvalidInput("at_least needs points that are numbers; list the points in at.")
-    for (start, i), (after, _) in pairwise([*starts, (math.inf, -1)]):
-        if start == after:
+    for (start, i), (next_start, _) in pairwise([*starts, (math.inf, -1)]):
+        if start == next_start:
             raise InvalidInput(f"two rankings start at_least at {start:g}; give each its own start.")
         for position, point in enumerate(space.points):
-            if start <= point < after:
-                found[position] = tables[i].rainbow
-    named: set[int] = set()
+            if start <= point < next_start:
+                rankings[position] = tables[i].rainbow
+    positions: set[int] = set()
     for table in tables:
         for point in table.at or ():
             position = space.index(label_from_json(point))
-            if position in named:
+            if position in positions:
                 raise InvalidInput(f"two rankings name the point {point!r}; name it once.")
-            named.add(position)
-            found[position] = table.rainbow
-    for point, ranking in zip(space.points, found, strict=True):
+            positions.add(position)
+            rankings[position] = table.rainbow
+    for point, ranking in zip(space.points, rankings, strict=True):
         if ranking is None:
             raise InvalidInput(f"no ranking holds at {point!r}; name it, or leave at and at_least out of one table.")
-    return [ranking for ranking in found if ranking is not None]
+    return [ranking for ranking in rankings if ranking is not None]
 
 
 def _boundaries(tables: list[RankingTable]) -> dict[tuple[Any, ...], Any]:
     """The mechanism at the boundary of each ranking that states one."""
-    stated: dict[tuple[Any, ...], Any] = {}
+    boundaries: dict[tuple[Any, ...], Any] = {}
     for table in tables:
         if table.boundary is not None:
-            if stated.get(table.rainbow, table.boundary) != table.boundary:
+            if boundaries.get(table.rainbow, table.boundary) != table.boundary:
                 raise InvalidInput(f"the ranking {table.rainbow!r} has two boundaries; it can have one.")
-            stated[table.rainbow] = table.boundary
-    return stated
+            boundaries[table.rainbow] = table.boundary
+    return boundaries
 
 
 class LineTable(_Strict):
-    """Where a whole number lies, and how far one neighbour moves it."""
+    """The range of an integer, and its sensitivity (`reach`)."""
 
     first: int = 0
     last: int
@@ -195,7 +195,7 @@ class LineTable(_Strict):
     unbiased: bool = False
 
     def on(self) -> Line:
-        """The line these entries name."""
+        """The line that these entries describe."""
         return Line(self.first, self.last, self.reach)
 
 
@@ -239,7 +239,7 @@ class ProblemFile(_Strict):
 
     def solve(self) -> Solution:
         """The solution of the problem."""
-        self._require_what_belongs()
+        self._require_entries()
         if self.space is None:
             return self._solve_without_space()
         space = _space(self.space)
@@ -248,11 +248,11 @@ class ProblemFile(_Strict):
             return finite.tight_constraints(space, privacy)
         if self.design == "optimal":
             return finite.optimal(space, privacy, self.prior, self.loss or "zero-one", criterion)
-        listed = self.known or {}
-        pairs = listed.items() if isinstance(listed, dict) else [(label_from_json(k.point), k.value) for k in listed]
-        known: dict[Any, Any] = dict(pairs)
+        entries = self.known or {}
+        pairs = entries.items() if isinstance(entries, dict) else [(label_from_json(k.point), k.value) for k in entries]
+        known_values: dict[Any, Any] = dict(pairs)
         if self.rankings is not None:
-            return self._solve_ranked(space, privacy, known)
+            return self._solve_ranked(space, privacy, known_values)
         outputs = self.outputs or (False, True)
         assert self.truth is not None
         truth = self.truth.on(space, outputs)
@@ -260,10 +260,10 @@ class ProblemFile(_Strict):
             return binary.balanced(space, truth, privacy, outputs)
         if self.design == "best_boundary":
             return binary.best_boundary(space, truth, privacy, self.prior, criterion, outputs)
-        return binary.extend(space, truth, known, privacy, outputs)
+        return binary.extend(space, truth, known_values, privacy, outputs)
 
     def _solve_without_space(self) -> Solution:
-        """The solution of a question about a number, or about people's letters: no graph is named."""
+        """The solution of a problem without a graph: noise on a line, or a local mechanism."""
         level = self.privacy.level()
         if self.privacy.edges:
             raise InvalidInput(f"design = {self.design!r} has one level; drop privacy.edges.")
@@ -275,27 +275,27 @@ class ProblemFile(_Strict):
             return local.for_information(self.prior or [], level)
         return local.for_testing(self.p0 or [], self.p1 or [], level, self.divergence or "kl")
 
-    def _solve_ranked(self, space: Space, privacy: Level | EdgeLevels, known: dict[Any, Any]) -> Solution:
-        """The solution of a question with ranked answers."""
+    def _solve_ranked(self, space: Space, privacy: Level | EdgeLevels, known_values: dict[Any, Any]) -> Solution:
+        """The solution of a problem with ranked answers."""
         assert self.rankings is not None
-        preferences, stated = _preferences(self.rankings, space), _boundaries(self.rankings)
+        preferences, boundaries = _preferences(self.rankings, space), _boundaries(self.rankings)
         if self.design == "rainbow.extend":
-            return rainbow.extend(space, preferences, stated, privacy)
-        if stated:
+            return rainbow.extend(space, preferences, boundaries, privacy)
+        if boundaries:
             raise InvalidInput(f"a boundary belongs to design = rainbow.extend, not to {self.design!r}; drop it.")
         if self.design == "rainbow.best_boundary":
             return rainbow.best_boundary(space, preferences, privacy, self.weights, self.prior)
-        return rainbow.lexicographic(space, preferences, known, privacy)
+        return rainbow.lexicographic(space, preferences, known_values, privacy)
 
-    def _require_what_belongs(self) -> None:
-        """Refuse entries that this design does not use, and the lack of those it needs."""
-        needed, allowed = ENTRIES[self.design]
+    def _require_entries(self) -> None:
+        """Refuse entries that this design does not use, and missing ones that it needs."""
+        mandatory, optional = ENTRIES[self.design]
         for name in ENTRY_NAMES:
-            given = getattr(self, name) is not None
-            if given and name not in needed | allowed:
+            present = getattr(self, name) is not None
+            if present and name not in mandatory | optional:
                 owners = ", ".join(d for d, (a, b) in ENTRIES.items() if name in a | b)
                 raise InvalidInput(f"{name} belongs to design = {owners}, not to {self.design!r}; drop it.")
-            if not given and name in needed:
+            if not present and name in mandatory:
                 raise InvalidInput(f"design = {self.design!r} needs {name}; add it.")
 
 
@@ -312,7 +312,7 @@ ENTRIES: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"p0", "p1"}, {"divergence"}),
     "information": ({"prior"}, set()),
 }
-"""What each design needs beside privacy, and what it may have."""
+"""For each design, its mandatory entries beside privacy, and its optional ones."""
 ENTRY_NAMES = tuple(sorted({name for both in ENTRIES.values() for names in both for name in names}))
 
 

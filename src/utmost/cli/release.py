@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from utmost.queries.session import Session
 
 
-def release(**given: Any) -> None:
+def release(**options: Any) -> None:
     """A private answer about TABLE, with its proof; many at once: `utmost ask`.
 
-    Exit code 1: the budget does not allow it, or the account is suspended because an engine failed.
+    Exit code 1: the budget is insufficient, or the account is suspended because an engine failed.
 
     The identical question asked again gets the recorded answer and spends nothing. In --json, `privacy` is what the
     answer spent when it was drawn, and `ledger.spent` what the whole account has spent so far.
@@ -42,37 +42,39 @@ def release(**given: Any) -> None:
     from utmost.queries.report.files import require_writable
     from utmost.queries.session import Session
 
-    given = {
-        name.removesuffix("_"): value or None if isinstance(value, list) else value for name, value in given.items()
+    options = {
+        name.removesuffix("_"): value or None if isinstance(value, list) else value for name, value in options.items()
     }
-    plan, as_json, report = given.pop("plan"), given.pop("as_json"), given.pop("report")
-    stated = {name: given.pop(name) for name in ("purpose", "author")}
+    plan, as_json, report = options.pop("plan"), options.pop("as_json"), options.pop("report")
+    annotations = {name: options.pop(name) for name in ("purpose", "author")}
     if in_a_terminal() and not as_json:
-        given = complete(given, spends=not plan)
-    asked, ledger = _require_complete(given), given["ledger"]
-    _require_what_belongs(asked, given)
-    level = read_level(given["privacy"], "--privacy", given["delta"])
-    if any(stated.values()) and not report:
+        options = complete(options, spends=not plan)
+    question, ledger = _require_complete(options), options["ledger"]
+    _require_applicable(question, options)
+    level = read_level(options["privacy"], "--privacy", options["delta"])
+    if any(annotations.values()) and not report:
         raise InvalidInput("--purpose and --author are written on the report; give --report page.html too.")
     if report:
         require_apart(require_writable(report), ledger, "give --report another name")
-    extra = {"fresh": given["fresh"], **({"loss": given["loss"]} if given["loss"] else {})}
-    unit = _unit(given)
+    extra = {"fresh": options["fresh"], **({"loss": options["loss"]} if options["loss"] else {})}
+    unit = _unit(options)
 
     def open_with(accounts: Ledger) -> Session:
-        allowed = _budget(accounts, given["dataset"], given["budget"], level)
-        types, engine = _types(given["type"] or []), _engine(given["memory"], given["threads"], given["spill"])
-        return Session(given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, types, engine)
+        allowed = _budget(accounts, options["dataset"], options["budget"], level)
+        types, engine = _types(options["type"] or []), _engine(options["memory"], options["threads"], options["spill"])
+        return Session(
+            options["table"], options["dataset"], unit, options["neighbours"], allowed, accounts, types, engine
+        )
 
     if ledger is None and not plan:
         print(FORGOTTEN, file=sys.stderr)
-    with _stoppable(plan), working("planning" if plan else "planning, proving, asking"):
-        planned = open_with(existing(ledger, given["dataset"]))  # opens no new account
-        answer = _ask(planned.plan, asked, level, given, extra)
+    with _interruptible(plan), working("planning" if plan else "planning, proving, asking"):
+        planner = open_with(existing(ledger, options["dataset"]))  # opens no new account
+        answer = _ask(planner.plan, question, level, options, extra)
         if not plan:
-            answer = open_with(Ledger(ledger)).ask(answer.question, given["fresh"])
+            answer = open_with(Ledger(ledger)).ask(answer.question, options["fresh"])
         if report and not plan:
-            answer.report(report, **stated)
+            answer.report(report, **annotations)
     if not as_json:
         print(spelled(str(answer), COMMAND))
         if report and not plan:
@@ -84,8 +86,8 @@ def release(**given: Any) -> None:
 
 
 @contextmanager
-def _stoppable(plan: bool) -> Iterator[None]:
-    """Ctrl-C ends the work, also in a cluster, and says what that means for the budget."""
+def _interruptible(plan: bool) -> Iterator[None]:
+    """Exit with code 130 on Ctrl-C, and say what that means for the budget."""
     try:
         yield
     except KeyboardInterrupt:
@@ -99,7 +101,7 @@ def _text(help: str, *flags: str, **more: Any) -> Any:
 
 
 def flag_of(question: str) -> str:
-    """How a question is asked on the command line."""
+    """The command-line flag of a question."""
     return f"--{question.replace('_', '-')}"
 
 
@@ -145,7 +147,7 @@ FIXED: dict[str, tuple[Any, Any]] = {
         Annotated[list[str] | None, typer.Option("--type", help="How to read a column of text, such as age=int.")],
         None,
     ),
-    "report": (Annotated[Path | None, typer.Option(help="Write the page that defends the answer to this file.")], None),
+    "report": (Annotated[Path | None, typer.Option(help="Write the release report, a page, to this file.")], None),
     "purpose": (_text("What the answer is for: written on the report."), None),
     "author": (_text("Who stands behind it: written on the report."), None),
     "plan": (
@@ -158,40 +160,40 @@ FIXED: dict[str, tuple[Any, Any]] = {
     ),
     "as_json": (Json, False),
 }
-"""What every question takes, by the name of its parameter: how it is typed, and its default."""
+"""The parameters that all questions take, by name: the annotation and the default."""
 
 
-def _declared() -> dict[str, tuple[Any, Any]]:
-    """Every parameter of the command: the table, one flag for each question, theirs, and what all of them take."""
-    found: dict[str, tuple[Any, Any]] = {
+def _parameters() -> dict[str, tuple[Any, Any]]:
+    """All parameters of the command: the table, one flag per question, the questions' options, and the common ones."""
+    parameters: dict[str, tuple[Any, Any]] = {
         "table": (Annotated[str | None, typer.Argument(help=TABLE, show_default=False)], None)
     }
     for name, question in QUESTIONS.items():
         several = question.options[0].several
         kind: Any = list[str] | None if several else str | None
         words = question.summary[0].upper() + question.summary[1:] + f": {question.options[0].name}."
-        found[f"{name}_"] = (Annotated[kind, typer.Option(flag_of(name), help=words)], None)
+        parameters[f"{name}_"] = (Annotated[kind, typer.Option(flag_of(name), help=words)], None)
     for option in OPTIONS.values():
-        declared = (_text(option.help, f"--{option.flag}"), None)
+        text_option = (_text(option.help, f"--{option.flag}"), None)
         switch = (Annotated[bool, typer.Option(f"--{option.flag}", help=option.help)], False)
-        found[f"{option.flag.replace('-', '_')}_"] = switch if option.is_switch else declared
-    return found | FIXED
+        parameters[f"{option.flag.replace('-', '_')}_"] = switch if option.is_switch else text_option
+    return parameters | FIXED
 
 
 OPTIONS = {option.flag: option for question in QUESTIONS.values() for option in question.options[1:]}
-"""Every parameter of a question beside its first one, by flag."""
-DECLARED = _declared()
+"""All options of the questions, by flag."""
+PARAMETERS = _parameters()
 release.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, (kind, default) in DECLARED.items()
+        for name, (kind, default) in PARAMETERS.items()
     ]
 )
-release.__annotations__ = {name: kind for name, (kind, _) in DECLARED.items()} | {"return": None}
+release.__annotations__ = {name: kind for name, (kind, _) in PARAMETERS.items()} | {"return": None}
 
 
 def existing(ledger: str | None, dataset: str) -> Ledger:
-    """The ledger, if it has the data set's account; else one in memory, so that planning leaves nothing behind."""
+    """The ledger if it has the data set's account, else one in memory, so that planning opens no account."""
     from utmost.accounting import Ledger
 
     file = ledger_file(ledger)
@@ -205,31 +207,31 @@ def existing(ledger: str | None, dataset: str) -> Ledger:
 
 
 def require_apart(report: Path, ledger: str | None, remedy: str) -> None:
-    """Refuse a report that would replace the ledger, which may not be there yet."""
-    kept = ledger_file(ledger)
+    """Refuse a report that would overwrite the ledger, even if that does not exist yet."""
+    ledger_path = ledger_file(ledger)
     for file in (report, report.with_suffix(".json"), report.with_suffix(".csv")):
-        if kept is not None and file.resolve() == kept.resolve():
+        if ledger_path is not None and file.resolve() == ledger_path.resolve():
             raise InvalidInput(f"the report would replace the ledger {ledger}; {remedy}.")
 
 
-def _require_complete(given: dict[str, Any]) -> Kind:
-    """The one question that is asked; an error that lists everything that is missing, at once."""
-    kinds = [name for name in QUESTIONS if given[name] is not None]
-    needed = [option for name in kinds[:1] for option in QUESTIONS[name].options[1:] if option.required]
-    missing = [option.missing for option in needed if given[_key(option)] is None]
-    missing += [words for name, words in ALWAYS.items() if given[name] is None]
+def _require_complete(options: dict[str, Any]) -> Kind:
+    """The question on the command line; one error lists everything that is missing."""
+    kinds = [name for name in QUESTIONS if options[name] is not None]
+    mandatory = [option for name in kinds[:1] for option in QUESTIONS[name].options[1:] if option.required]
+    missing = [option.missing for option in mandatory if options[_key(option)] is None]
+    missing += [words for name, words in ALWAYS.items() if options[name] is None]
     if len(kinds) != 1:
-        said = f", not {len(kinds)}" if kinds else ""
-        missing.insert(0, f"one question{said}: one of {', '.join(map(flag_of, QUESTIONS))}")
-    of_rows = given["rows"] or given["rows_at_most"] is not None
-    if not of_rows and given["people_by"] is None:
+        number = f", not {len(kinds)}" if kinds else ""
+        missing.insert(0, f"one question{number}: one of {', '.join(map(flag_of, QUESTIONS))}")
+    of_rows = options["rows"] or options["rows_at_most"] is not None
+    if not of_rows and options["people_by"] is None:
         missing.append(f"whose data are protected: {WHOSE}")
     elif not of_rows:
-        missing += [words for name, words in PEOPLE.items() if given[name] is None]
+        missing += [words for name, words in PEOPLE.items() if options[name] is None]
     if missing:
         raise InvalidInput(f"give {'; '.join(missing)}.")
-    if of_rows and given["people_by"] is not None:
-        rows_option = "--rows" if given["rows_at_most"] is None else "--rows-at-most"
+    if of_rows and options["people_by"] is not None:
+        rows_option = "--rows" if options["rows_at_most"] is None else "--rows-at-most"
         raise InvalidInput(f"both {rows_option} and --people-by are given; say whose data are protected: {WHOSE}.")
     return QUESTIONS[kinds[0]]
 
@@ -239,33 +241,32 @@ ALWAYS = {
     "table": "the table: a CSV or Parquet file, file.duckdb#table, postgresql://...#table, or sc://...#table",
     "dataset": "the name of the data set whose budget this spends: --dataset survey-2026",
     "privacy": "what the answer may spend: --privacy 0.5",
-    "neighbours": "who neighbours whom: --neighbours replace (one changes), or add-remove (one comes or goes)",
+    "neighbours": "the adjacency: --neighbours replace (one is exchanged), or add-remove (one is added or removed)",
 }
 PEOPLE = {
     "rows_each": "--rows-each, how many rows of a person take part at most",
 }
-"""What must be given whatever the question is, by its option: always, and where a person is protected."""
+"""Mandatory options whatever the question is: always, and if the privacy unit is a person."""
 
 
-def _require_what_belongs(asked: Kind, given: dict[str, Any]) -> None:
-    """Refuse options that this question does not take: they would be ignored."""
-    taken = {option.flag for option in asked.options[1:]}
+def _require_applicable(question: Kind, options: dict[str, Any]) -> None:
+    """Refuse options that do not apply to this question and would be ignored."""
+    own_flags = {option.flag for option in question.options[1:]}
     for flag, option in OPTIONS.items():
-        if given[_key(option)] not in (None, False) and flag not in taken:
-            takers = [n for n, q in QUESTIONS.items() if any(each.flag == flag for each in q.options[1:])]
+        if options[_key(option)] not in (None, False) and flag not in own_flags:
+            owners = [n for n, q in QUESTIONS.items() if any(candidate.flag == flag for candidate in q.options[1:])]
             hint = ", or put it in the condition" if option is WHERE else ""
-            raise InvalidInput(
-                f"--{flag} belongs to {', '.join(map(flag_of, takers))}, not to {flag_of(asked.name)}; drop it{hint}."
-            )
-    if given["loss"] and "loss" not in inspect.signature(getattr(Questions, asked.name)).parameters:
-        raise InvalidInput(f"--loss is not for {flag_of(asked.name)}, which has one of its own; drop it.")
+            flags = ", ".join(map(flag_of, owners))
+            raise InvalidInput(f"--{flag} belongs to {flags}, not to {flag_of(question.name)}; drop it{hint}.")
+    if options["loss"] and "loss" not in inspect.signature(getattr(Questions, question.name)).parameters:
+        raise InvalidInput(f"--loss is not for {flag_of(question.name)}, which has one of its own; drop it.")
     for name in ("truncate", "groups_each", "rows_each_group"):
-        if given[name] is not None and given["people_by"] is None:
+        if options[name] is not None and options["people_by"] is None:
             flag = flag_of(name)
             raise InvalidInput(
                 f"{flag} is about rows of a person, but a row is protected here; give --people-by instead."
             )
-    if given["of"] == "people" and given["people_by"] is None:
+    if options["of"] == "people" and options["people_by"] is None:
         raise InvalidInput("--of people counts people, but a row is protected here; give --people-by instead.")
 
 
@@ -273,29 +274,31 @@ def _key(option: Option) -> str:
     return option.flag.replace("-", "_")
 
 
-def _ask(target: Any, asked: Kind, level: Level, given: dict[str, Any], extra: dict[str, Any]) -> Any:
-    """Ask a session, or its planner, with what the command line says, each value read as its option says."""
-    column = given[asked.name]
+def _ask(target: Any, question: Kind, level: Level, options: dict[str, Any], extra: dict[str, Any]) -> Any:
+    """Ask a session, or its planner, the question of the command line, with each value parsed by its option."""
+    column = options[question.name]
     source = target.source
     kind = source.type(column)
     arguments = {}
-    for place, option in enumerate(asked.options):
-        text = given[asked.name] if place == 0 else given[_key(option)]
+    for place, option in enumerate(question.options):
+        text = options[question.name] if place == 0 else options[_key(option)]
         if text is not None and text is not False:
             arguments[option.name] = text if option.several or option.is_switch else option.read(text, kind)
-    return getattr(target, asked.name)(**arguments, privacy=level, **extra)
+    return getattr(target, question.name)(**arguments, privacy=level, **extra)
 
 
-def _unit(given: dict[str, Any]) -> Unit:
-    tiers = dict(map(_tier, given["tier"])) if given["tier"] else None
-    if given["people_by"] is None:
-        return rows(given["rows_at_most"], tiers)
-    groups = (given["groups_each"], given["rows_each_group"])
-    return people(given["people_by"], given["rows_each"], given["people_at_most"], tiers, given["truncate"], *groups)
+def _unit(options: dict[str, Any]) -> Unit:
+    tiers = dict(map(_tier, options["tier"])) if options["tier"] else None
+    if options["people_by"] is None:
+        return rows(options["rows_at_most"], tiers)
+    groups = (options["groups_each"], options["rows_each_group"])
+    return people(
+        options["people_by"], options["rows_each"], options["people_at_most"], tiers, options["truncate"], *groups
+    )
 
 
 def _tier(text: str) -> tuple[str, tuple[str, int]]:
-    """A group with a promise of its own: its epsilon, how many there are at most, and the condition."""
+    """Parse a tier: its epsilon, its largest size, and its condition."""
     numbers, colon, where = text.partition(":")
     epsilon, comma, most = numbers.partition(",")
     if not colon or not comma or not is_digits(most.strip()) or len(most) > SIZE_OF_NUMBER:
@@ -307,7 +310,7 @@ def _tier(text: str) -> tuple[str, tuple[str, int]]:
 
 
 def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:
-    """The budget given, else the account's own, else just enough for this answer."""
+    """The budget on the command line, else the account's, else just enough for this answer."""
     if budget is not None:
         return read_level(budget, "--budget")
     try:
@@ -323,10 +326,10 @@ def _engine(memory: str | None, threads: int | None, spill: str | None) -> Engin
 
 
 def _types(pairs: list[str]) -> dict[str, str]:
-    found = {}
+    types = {}
     for pair in pairs:
         name, equals, kind = pair.rpartition("=")
         if not equals or not name:
             raise InvalidInput(f"--type is {shown(pair)}; write a column and its type, such as age=int.")
-        found[name] = kind
-    return found
+        types[name] = kind
+    return types

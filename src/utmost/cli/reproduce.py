@@ -27,7 +27,7 @@ def reproduce(
     from utmost.reproduce import choose, run, write
     from utmost.reproduce.index import require_free, summary, tally
 
-    chosen = choose(keys or [])
+    claims = choose(keys or [])
     require_free(out)
     console = Console(stderr=True)
     with Progress(
@@ -39,7 +39,7 @@ def reproduce(
         transient=True,
         disable=not sys.stderr.isatty(),
     ) as progress:
-        task = progress.add_task("", total=len(chosen))
+        task = progress.add_task("", total=len(claims))
         entries = run(
             keys or [],
             quick=quick,

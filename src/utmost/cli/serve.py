@@ -22,7 +22,7 @@ def serve(
     ],
     name: Annotated[str | None, typer.Argument(help="After key: whose key is made.", show_default=False)] = None,
 ) -> None:
-    """Keep tables for analysts: `utmost serve utmost.toml`; make somebody's key: `utmost serve key NAME`.
+    """Serve tables to analysts: `utmost serve utmost.toml`; make an API key: `utmost serve key NAME`.
 
     A key is shown once; the settings keep its hash. The server listens on this machine unless the settings name another
     host, and refuses that without keys. TLS is a proxy's work.
@@ -36,9 +36,9 @@ def serve(
     if what == "key" and not Path("key").exists():
         if not name:
             raise InvalidInput("say whose key it is to be: `utmost serve key ada`.")
-        key, kept = new_key(name)
+        key, key_hash = new_key(name)
         print(f"the key, shown this once, for {name} alone:\n  {key}")
-        print(f'for the settings, under [analyst.{name}] or [custodian.{name}]:\n  key = "{kept}"')
+        print(f'for the settings, under [analyst.{name}] or [custodian.{name}]:\n  key = "{key_hash}"')
         return
     if name:
         raise InvalidInput(f"{name!r} stands after the settings; give the settings alone, or `utmost serve key NAME`.")
@@ -84,7 +84,7 @@ def studio(
 
 
 def studio_settings(folder: Path, port: int, file: Path | None = None) -> Any:
-    """Settings for one person on this machine: everything is theirs to ask and to see, and no key is needed."""
+    """Settings for a single user on this machine, without keys and with all rights."""
     from dataclasses import replace
 
     from utmost.privacy import PureDP
@@ -92,9 +92,9 @@ def studio_settings(folder: Path, port: int, file: Path | None = None) -> Any:
     from utmost.serve.settings import Column, Dataset, Settings, Visitor, read_settings
 
     if file is not None:
-        found = read_settings(file)
-        everyone = Visitor("anyone", None, {d.name: d.budget for d in found.datasets.values()}, custodian=True)
-        return replace(found, visitors={"anyone": everyone}, host="127.0.0.1", port=port, secure=False)
+        settings = read_settings(file)
+        everyone = Visitor("anyone", None, {d.name: d.budget for d in settings.datasets.values()}, custodian=True)
+        return replace(settings, visitors={"anyone": everyone}, host="127.0.0.1", port=port, secure=False)
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "survey.csv"
     if not table.exists():

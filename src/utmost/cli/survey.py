@@ -1,4 +1,4 @@
-"""`utmost survey design`, `form`, `page`, `collect`, `respond`, `estimate`, `verify`: from the question to the shares.
+"""`utmost survey`: design surveys and forms, collect responses under local privacy, and estimate frequencies.
 
 The true answer is read from a prompt or standard input, never from the command line; the response is kept on the
 person's device, so that the same question asked again gets the same response.
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from utmost.cli.form_file import read_form
-from utmost.cli.output import Accept, Json, ask_private, json_values, kept_file, print_json, read_text, working
+from utmost.cli.output import Accept, Json, ask_private, json_values, print_json, read_text, user_file, working
 from utmost.design import local
 from utmost.errors import InvalidInput
 from utmost.exact import is_digits
@@ -31,7 +31,7 @@ from utmost.theory.local.design.estimation import Estimate
 from utmost.theory.local.design.survey import Survey
 
 FACTOR = "another true answer changes the probability of a response by a factor of at most e^epsilon"
-"""What is proved of a survey, in words."""
+"""The proved privacy guarantee of a survey, in words."""
 app = typer.Typer(
     help="Design a private survey or form, make its page, collect, respond, estimate.",
     no_args_is_help=True,
@@ -55,24 +55,24 @@ def design(
     from utmost.cli.problem_file import LevelTable
 
     with working("designing"):
-        made = local.survey(categories, LevelTable(epsilon=privacy, ratio=ratio).level(), question, other)
-        made.save(out)
-    expected = made.standard_error(people)
+        survey = local.survey(categories, LevelTable(epsilon=privacy, ratio=ratio).level(), question, other)
+        survey.save(out)
+    expected = survey.standard_error(people)
     summary = {
-        "survey": made.identity[:SHOWN],
+        "survey": survey.identity[:SHOWN],
         "saved": str(out),
-        "categories": list(made.categories),
-        "privacy": str(made.level),
-        "named_in_a_response": made.size,
-        "optimal": made.optimal,
-        "private": made.verify(),
+        "categories": list(survey.categories),
+        "privacy": str(survey.level),
+        "named_in_a_response": survey.size,
+        "optimal": survey.optimal,
+        "private": survey.verify(),
         "people": people,
         "standard_error": expected if expected < float("inf") else None,
     }
     if as_json:
         print_json(summary)
         return
-    print(f"{made}\n  private: {FACTOR}, exactly proved\n  optimal: {made.optimal}")
+    print(f"{survey}\n  private: {FACTOR}, exactly proved\n  optimal: {survey.optimal}")
     print(f"  expected standard error of a frequency with {people} people: {expected:.4g}\n  saved: {out}")
 
 
@@ -89,13 +89,13 @@ def form(
     text, its answers, and perhaps a share of the epsilon.
     """
     with working("designing"):
-        made = read_form(file)
-        made.save(out)
-        told = _described(made, people) if as_json else made.report(people)
-    if isinstance(told, dict):
-        print_json(told | {"saved": str(out)})
+        questionnaire = read_form(file)
+        questionnaire.save(out)
+        report = _form_json(questionnaire, people) if as_json else questionnaire.report(people)
+    if isinstance(report, dict):
+        print_json(report | {"saved": str(out)})
         return
-    print(f"{told}\n  saved: {out}")
+    print(f"{report}\n  saved: {out}")
 
 
 @app.command()
@@ -108,12 +108,12 @@ def page(
     """Make a static page on which the respondent's own browser draws the response; put it on any web server."""
     if file.suffix == ".toml":
         raise InvalidInput(f"{file} lists questions; design their form first: `utmost survey form`.")
-    made = write_page(Form.load(file), out, send)
+    path = write_page(Form.load(file), out, send)
     if as_json:
-        print_json({"page": str(made), "sent_to": send or None})
+        print_json({"page": str(path), "sent_to": send or None})
         return
-    how = f"responses are sent to {send}" if send else "people copy their response or save it as a file"
-    print(f"made: {made} and {made.parent / MODULE}; {how}")
+    delivery = f"responses are sent to {send}" if send else "people copy their response or save it as a file"
+    print(f"made: {path} and {path.parent / MODULE}; {delivery}")
 
 
 @app.command()
@@ -142,23 +142,23 @@ def collect(
 def verify(file: FormFile, as_json: Json = False) -> None:
     """Re-prove a saved survey or form: the probabilities of its responses, exactly; exit code 1 if it fails."""
     if format_of(file) == FORM_FORMAT:
-        asked = Form.load(file)  # refuses what it cannot prove
+        questionnaire = Form.load(file)  # refuses what it cannot prove
         if as_json:
-            print_json(_described(asked, 1000) | {"verified": True})
+            print_json(_form_json(questionnaire, 1000) | {"verified": True})
         else:
-            print(f"verified: private\n  {asked}\n{asked.report()}")
+            print(f"verified: private\n  {questionnaire}\n{questionnaire.report()}")
         return
-    made = Survey.load(file)
-    private = made.verify()
+    survey = Survey.load(file)
+    private = survey.verify()
     if as_json:
         print_json(
             {
-                "survey": made.identity[:SHOWN],
-                "categories": list(made.categories),
-                "privacy": str(made.level),
-                "promise": made.promise,
-                "named_in_a_response": made.size,
-                "optimal": made.optimal,
+                "survey": survey.identity[:SHOWN],
+                "categories": list(survey.categories),
+                "privacy": str(survey.level),
+                "promise": survey.promise,
+                "named_in_a_response": survey.size,
+                "optimal": survey.optimal,
                 "private": private,
                 "verified": private,
             }
@@ -166,10 +166,10 @@ def verify(file: FormFile, as_json: Json = False) -> None:
     else:
         print(
             f"{'verified: private' if private else 'NOT verified: NOT proved private'}, "
-            f"optimality: {made.optimal}\n  {made}"
+            f"optimality: {survey.optimal}\n  {survey}"
         )
         print(f"  {FACTOR}" + (", exactly proved" if private else ": FAIL"))
-        print(f"  the promise to a person: {made.promise}")
+        print(f"  the promise to a person: {survey.promise}")
     if not private:
         raise typer.Exit(1)
 
@@ -189,25 +189,25 @@ def respond(
     The promise to you is shown before you are asked.
     """
     several = format_of(file) == FORM_FORMAT
-    asked: Any = Form.load(file) if several else Survey.load(file)
-    where = kept or kept_file("surveys", asked.identity)
-    again = where.exists()
-    if not again:
-        print(f"the promise to you: {asked.promise}", file=sys.stderr)
-        require_accepted(asked.level, accept)
-    answers = None if again else [_ask(one) for one in asked.surveys] if several else _ask(asked)
+    instrument: Any = Form.load(file) if several else Survey.load(file)
+    path = kept or user_file("surveys", instrument.identity)
+    repeats = path.exists()
+    if not repeats:
+        print(f"the promise to you: {instrument.promise}", file=sys.stderr)
+        require_accepted(instrument.level, accept)
+    answers = None if repeats else [_ask(part) for part in instrument.surveys] if several else _ask(instrument)
     if several:
-        sent = asked.sent(answers, where, accept)
+        response = instrument.sent(answers, path, accept)
     else:  # a tuple is a list in JSON, and read back as a tuple
-        sent = {"survey": asked.identity[:SHOWN], "response": asked.respond(answers, where, accept)}
+        response = {"survey": instrument.identity[:SHOWN], "response": instrument.respond(answers, path, accept)}
     if as_json:
-        print_json({**sent, "repeated": again, "kept": str(where), "promise": asked.promise})
+        print_json({**response, "repeated": repeats, "kept": str(path), "promise": instrument.promise})
         return
     print(
-        f"repeated from {where}: a second one would spend the promise again" if again else f"kept in {where}",
+        f"repeated from {path}: a second one would spend the promise again" if repeats else f"kept in {path}",
         file=sys.stderr,
     )
-    print(json.dumps(sent, ensure_ascii=False))
+    print(json.dumps(response, ensure_ascii=False))
 
 
 @app.command()
@@ -227,44 +227,49 @@ def estimate(
     """Estimate the frequencies of the categories from responses, with intervals, cross-tables and a page."""
     if format_of(file) == FORM_FORMAT or _from_pages(responses):
         with working("reading responses"):
-            asked_all = Form.load(file)
-            answered = read_collected(responses, asked_all)
-        _estimate_form(asked_all, answered, level, cross or [], page, as_json)
+            questionnaire = Form.load(file)
+            records = read_collected(responses, questionnaire)
+        _estimate_form(questionnaire, records, level, cross or [], page, as_json)
         return
     with working("reading responses"):
-        asked = Survey.load(file)
-        heard = [response for path in responses for response in _read_responses(path, asked)]
+        survey = Survey.load(file)
+        answers = [response for path in responses for response in _read_responses(path, survey)]
     if page or cross:
-        _estimate_form(Form.of(asked), [(response,) for response in heard], level, cross or [], page, as_json)
+        _estimate_form(Form.of(survey), [(response,) for response in answers], level, cross or [], page, as_json)
         return
     with working("estimating"):
-        found = asked.estimate(heard)
+        estimation = survey.estimate(answers)
     if not as_json:
-        print(found.table(level))
+        print(estimation.table(level))
         return
-    print_json({"people": found.people, "level": level, "estimates": _estimates(found, level)})
+    print_json({"people": estimation.people, "level": level, "estimates": _estimates_json(estimation, level)})
 
 
 def _estimate_form(
-    asked: Form, heard: list[tuple[Any, ...]], level: float, cross: list[str], page: Path | None, as_json: bool
+    questionnaire: Form,
+    records: list[tuple[Any, ...]],
+    level: float,
+    cross: list[str],
+    page: Path | None,
+    as_json: bool,
 ) -> None:
-    pairs = [_pair(text, len(asked.surveys)) for text in cross]
+    pairs = [_pair(text, len(questionnaire.surveys)) for text in cross]
     with working("estimating"):
-        found = asked.estimate(heard)
-        tables = [found.cross(*pair) for pair in pairs]
-        drawn = None if page is None else results_page(found, level, tables)
+        estimation = questionnaire.estimate(records)
+        tables = [estimation.cross(*pair) for pair in pairs]
+        page_text = None if page is None else results_page(estimation, level, tables)
     if page is not None:
         try:
             require_ours(page)
-            page.write_text(str(drawn), encoding="utf-8")
+            page.write_text(str(page_text), encoding="utf-8")
         except OSError as problem:
             raise InvalidInput(f"{page} cannot be written: {problem.strerror}; name another file.") from None
     if as_json:
         questions = [
-            {"question": name, "estimates": _estimates(part, level)}
-            for name, part in zip(asked.questions, found.estimates, strict=True)
+            {"question": name, "estimates": _estimates_json(part, level)}
+            for name, part in zip(questionnaire.questions, estimation.estimates, strict=True)
         ]
-        crossed = [
+        cross_tables = [
             {
                 "questions": list(table.questions),
                 "rows": [str(row) for row in table.rows],
@@ -275,9 +280,9 @@ def _estimate_form(
             }
             for table in tables
         ]
-        print_json({"people": found.people, "level": level, "questions": questions, "cross": crossed})
+        print_json({"people": estimation.people, "level": level, "questions": questions, "cross": cross_tables})
         return
-    print("\n\n".join([found.table(level), *map(str, tables)]))
+    print("\n\n".join([estimation.table(level), *map(str, tables)]))
     if page is not None:
         print(f"\npage: {page}")
 
@@ -290,75 +295,75 @@ def _pair(text: str, count: int) -> tuple[int, int]:
 
 
 def _from_pages(files: list[Path]) -> bool:
-    """Whether responses were made by pages of forms, which say so."""
+    """Whether a file of responses comes from the page of a form, by its first record."""
     try:
         text = files[0].read_bytes().decode("utf-8", "replace").lstrip()  # a collector's last line may be cut short
         first, _ = parse_next(text, 0)
-    except (OSError, ValueError, RecursionError):  # said by whoever reads all of it
+    except (OSError, ValueError, RecursionError):  # reported when all of it is read
         return False
     return isinstance(first, dict) and "form" in first
 
 
-def _described(asked: Form, people: int) -> dict[str, Any]:
+def _form_json(questionnaire: Form, people: int) -> dict[str, Any]:
     return {
-        "form": asked.identity[:SHOWN],
-        "title": asked.title,
-        "privacy": str(asked.level),
-        "promise": asked.promise,
-        "private": asked.verify(),
+        "form": questionnaire.identity[:SHOWN],
+        "title": questionnaire.title,
+        "privacy": str(questionnaire.level),
+        "promise": questionnaire.promise,
+        "private": questionnaire.verify(),
         "questions": [
             {
                 "question": name,
-                "answers": len(one.categories),
-                "privacy": str(one.level),
-                "named_in_a_response": one.size,
-                "standard_error": one.standard_error(people),
+                "answers": len(survey.categories),
+                "privacy": str(survey.level),
+                "named_in_a_response": survey.size,
+                "standard_error": survey.standard_error(people),
             }
-            for name, one in zip(asked.questions, asked.surveys, strict=True)
+            for name, survey in zip(questionnaire.questions, questionnaire.surveys, strict=True)
         ],
         "people": people,
-        "shuffled_epsilon": asked.shuffled(people, 1e-6).epsilon,
+        "shuffled_epsilon": questionnaire.shuffled(people, 1e-6).epsilon,
         "shuffled_delta": 1e-6,
     }
 
 
-def _estimates(found: Estimate, level: float) -> list[dict[str, Any]]:
-    ends = found.interval(level)
+def _estimates_json(estimation: Estimate, level: float) -> list[dict[str, Any]]:
+    ends = estimation.interval(level)
     return [
         {
             "category": str(name),
-            "frequency": float(found.frequencies[i]),
-            "standard_error": float(found.standard_errors[i]),
+            "frequency": float(estimation.frequencies[i]),
+            "standard_error": float(estimation.standard_errors[i]),
             "interval": ends[i].tolist(),
-            "on_simplex": float(found.on_simplex[i]),
-            "likeliest": float(found.likeliest[i]),
+            "on_simplex": float(estimation.on_simplex[i]),
+            "likeliest": float(estimation.likeliest[i]),
         }
-        for i, name in enumerate(found.categories)
+        for i, name in enumerate(estimation.categories)
     ]
 
 
-def _ask(asked: Survey) -> Any:
-    listed = ", ".join(map(str, asked.categories[:20]))
-    text = ask_private(f"{asked.question or 'answer'} (not shown; one of {listed})")
-    names = {str(category): category for category in asked.categories}
+def _ask(survey: Survey) -> Any:
+    choices = ", ".join(map(str, survey.categories[:20]))
+    text = ask_private(f"{survey.question or 'answer'} (not shown; one of {choices})")
+    names = {str(category): category for category in survey.categories}
     if not text and text not in names:
         raise InvalidInput("no answer was given; type one, or send one line to standard input.")
     return names.get(text, text)
 
 
-def _read_responses(path: Path, asked: Survey) -> list[Any]:
-    """Responses as `respond` prints them, or bare ones in JSON: a category, or a list of them."""
-    found = []
+def _read_responses(path: Path, survey: Survey) -> list[Any]:
+    """Read responses as `respond` prints them, or as bare JSON: a category, or a list of categories."""
+    answers = []
     for number, data in enumerate(json_values(read_text(path), str(path), "responses as they were printed"), 1):
-        sent = data if isinstance(data, dict) and "response" in data else {"response": data}
-        whose = sent.get("survey", asked.identity[:SHOWN])
-        if whose != asked.identity[:SHOWN]:
+        record = data if isinstance(data, dict) and "response" in data else {"response": data}
+        identity = record.get("survey", survey.identity[:SHOWN])
+        if identity != survey.identity[:SHOWN]:
             raise InvalidInput(
-                f"response number {number} of {path} belongs to the survey {str(whose)[:SHOWN]!r}, not to "
-                f"{asked.identity[:SHOWN]!r}; drop it, or name its survey."
+                f"response number {number} of {path} belongs to the survey {str(identity)[:SHOWN]!r}, not to "
+                f"{survey.identity[:SHOWN]!r}; drop it, or name its survey."
             )
         try:
-            found.append(label_from_json(sent["response"]))
+            answers.append(label_from_json(record["response"]))
         except (LookupError, TypeError, RecursionError):
             raise InvalidInput(f"response number {number} of {path} is not a category or a list of them.") from None
-    return found
+    return answers

@@ -1,4 +1,4 @@
-"""How promises add up, drawn: privacy regions, their composition, and budgets."""
+"""Pictures of privacy regions, their composition, and budgets."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ COLOURS = ("#4271ae", "#c44e52", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#8
 
 
 def regions(named: Mapping[str, Region], title: str = "Privacy regions", beside: Figure | None = None) -> Figure:
-    """Privacy regions below the diagonal: whoever tests for one person's data errs above these lines (LIM Figure 2.1).
+    """Privacy regions below the diagonal: the errors of any test between neighbours lie above them (LIM Figure 2.1).
 
     Parameters
     ----------
-    named : {name: Region}
-        What is drawn, with what the legend calls it.
+    named : mapping
+        The regions by their names in the legend.
     title : str
-        What stands above the picture.
-    beside : figure, optional
-        A picture with one pair of axes, to whose right this one is drawn.
+        The title of the picture.
+        beside : Figure, optional
+        A figure with one pair of axes; this picture is added on its right.
 
     Examples
     --------
@@ -40,8 +40,8 @@ def regions(named: Mapping[str, Region], title: str = "Privacy regions", beside:
         axes = figure.add_subplot(figure.axes[0].get_gridspec()[1])
         axes.set_title(title, fontsize=11)
     axes.plot([0, 1], [1, 0], color="#999999", linewidth=0.8, linestyle=":")
-    for i, (name, one) in enumerate(named.items()):
-        axes.plot(*one.corners.T, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=name)
+    for i, (name, shape) in enumerate(named.items()):
+        axes.plot(*shape.corners.T, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=name)
     axes.set_xlabel("missed detection")
     axes.set_ylabel("false alarm")
     axes.set_xlim(0, 1)
@@ -61,7 +61,7 @@ def level_region(epsilon: Number, delta: Number) -> Figure:
     outline = [
         *lower.tolist(),
         *(1 - lower).tolist(),
-    ]  # whoever errs always turns the guess round: so it ends above too
+    ]  # the opposite guess mirrors the errors, so the region ends above too
     axes.fill(*zip(*outline, strict=True), color=COLOURS[0], alpha=0.08)
     axes.plot([0, 2 * corner], [2 * corner, 0], color=COLOURS[1], linestyle="--", linewidth=1)
     axes.plot([corner], [corner], "o", color=COLOURS[1], markersize=4)
@@ -70,13 +70,13 @@ def level_region(epsilon: Number, delta: Number) -> Figure:
 
 
 def composition_regions(level: Level | Number, times: Sequence[int], title: str | None = None) -> Figure:
-    """How the privacy region grows with the number of releases (LIM Figure 2.4)."""
+    """Privacy regions of compositions, by the number of releases (LIM Figure 2.4)."""
     named = {f"k = {k}": compose(level, k).region() for k in times}
     return regions(named, title or f"Composition of {level if isinstance(level, Level) else f'{level}-DP'}")
 
 
 def theorem_regions(epsilon: Number, delta: Number, times: int) -> Figure:
-    """The exact composition beside the basic and the advanced theorem (LIM Figure 2.5): smaller regions are better."""
+    """The regions of exact, basic and advanced composition (LIM Figure 2.5): smaller regions are better."""
     level = ApproxDP(epsilon, delta)
     slacks = [10.0**-k for k in (0.05, 0.2, 0.4, 0.7, 1, 1.5, 2, 3, 4, 6, 8)]
     share = float(level.delta) * times
@@ -93,21 +93,21 @@ def theorem_regions(epsilon: Number, delta: Number, times: int) -> Figure:
 def region_tangents(
     one: Region, epsilons: Sequence[float], title: str = "A region and its tangents", beside: Figure | None = None
 ) -> Figure:
-    """A privacy region as the lines that touch it from below (LIM Figure 2.5, right).
+    """A privacy region with tangent lines from below (LIM Figure 2.5, right).
 
-    P_FA = 1 - d(e) - e^e P_MD touches the region where d(e) is the least delta that it keeps with epsilon e: so the
-    region is the list of these pairs.
+    P_FA = 1 - d(e) - e^e P_MD is tangent to the region if d(e) is its least delta at epsilon e, so the pairs (e, d(e))
+    determine the region.
 
     Parameters
     ----------
     one : Region
         Such as `um.compose(um.ApproxDP(0.1, 0.001), 30).region()`.
-    epsilons : sequence of numbers
-        Of the tangents; each is drawn with its mirror image.
+    epsilons : sequence of float
+        The epsilons of the tangents; each is drawn with its mirror image.
     title : str
-        What stands above the picture.
-    beside : figure, optional
-        A picture of regions to whose right this one is drawn, as LIM Figure 2.5 does.
+        The title of the picture.
+    beside : Figure, optional
+        A figure of regions; this picture is added on its right, as in LIM Figure 2.5.
 
     Examples
     --------
@@ -129,13 +129,13 @@ def region_tangents(
 
 
 def budget(accounts: Account | Sequence[Account]) -> Figure:
-    """What is spent and left of budgets: a bar for each resource of each account."""
-    listed = [accounts] if isinstance(accounts, Account) else list(accounts)
-    if not listed:
+    """Spent and remaining budgets: a bar for each resource of each account."""
+    all_accounts = [accounts] if isinstance(accounts, Account) else list(accounts)
+    if not all_accounts:
         raise InvalidInput("there is no account to draw; open one first.")
     rows = [
         (account, name, float(spent), float(limit))
-        for account in listed
+        for account in all_accounts
         for (name, spent), limit in zip(account.spent.amounts().items(), account.filter.limits, strict=True)
     ]
     figure, axes = canvas("Privacy budgets", size=(7.2, 1.2 + 0.5 * len(rows)))

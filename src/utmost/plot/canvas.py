@@ -1,4 +1,4 @@
-"""Figures without a screen: an empty canvas, its caption, and how it is saved."""
+"""Create, caption and save figures without a display."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def canvas(title: str, size: tuple[float, float] = (6.4, 5.2), three_dimensional
 
 @cache
 def _picture() -> Any:
-    """Figures that a notebook shows, whatever its backend: they know their PNG."""
+    """A Figure class that notebooks display with any backend, by its PNG representation."""
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError:
@@ -31,20 +31,20 @@ def _picture() -> Any:
 
     class Picture(Canvas):
         def _repr_png_(self) -> bytes:
-            written = BytesIO()
-            self.savefig(written, format="png", dpi=100, bbox_inches="tight")
-            return written.getvalue()
+            buffer = BytesIO()
+            self.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
+            return buffer.getvalue()
 
     return Picture
 
 
 def caption(figure: Figure, text: str) -> None:
-    """A line of small print under a figure."""
+    """Add a line of small print under a figure."""
     figure.supxlabel(text, fontsize=8, color="#555555")
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a picture; the ending of the path says how (.png, .svg, .pdf)."""
+    """Write a figure in the format of the path's ending (.png, .svg, .pdf)."""
     target = Path(path)
     if target.suffix.lower().removeprefix(".") not in figure.canvas.get_supported_filetypes():
         raise InvalidInput(f"{target} does not end like a picture; end it in .png, .svg or .pdf.")

@@ -1,4 +1,4 @@
-"""A yes/no question: a graph of datasets coloured by truth and shaded by probability, a mechanism along a line."""
+"""Pictures of yes/no questions: a graph of datasets coloured by truth, or a curve along a line."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from utmost.space.points import Tuples
 
 COLOURS = ("#c44e52", "#4271ae")
 MOST_POINTS, NODE = 200, 38.0
-"""How many points are drawn one by one, and how wide the largest are (points of a page)."""
+"""The largest number of points that are drawn individually, and the largest diameter of one, in points."""
 
 
 def draw(solution: Any, title: str | None = None) -> Figure:
-    """The picture that suits a thing: yes/no questions as a curve or a graph, others as a heat map, noise by its law.
+    """Draw an object: yes/no questions as a curve or a graph, other mechanisms as a heat map, noise by its law.
 
     In a notebook the returned figure shows itself.
 
     Parameters
     ----------
     solution : Solution, mechanism, noise or Protocol
-        What to draw. Of a protocol of several parties, how often each listener is right.
+        The object to draw. For a protocol of several parties, the accuracy of each listener.
     title : str, optional
-        What stands above the picture.
+        The title of the picture.
     """
     if isinstance(solution, NoiseMechanism):
         return noise_density(solution, title=title)
@@ -62,9 +62,9 @@ def draw(solution: Any, title: str | None = None) -> Figure:
 
 
 def graph(solution: Solution, title: str | None = None) -> Figure:
-    """A small graph of datasets: points coloured by truth and shaded by how often it is told, edges by protection.
+    """A small graph of datasets: points coloured by truth and shaded by the probability of the truth.
 
-    Thicker edges have stronger promises (a smaller epsilon or mu).
+    Thicker edges have stronger guarantees (a smaller epsilon or mu).
     """
     problem, matrix = solution.problem, solution.mechanism.matrix
     space, truth, outputs = problem.space, _truth(solution), problem.data["outputs"]
@@ -76,7 +76,7 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
     widths = _widths(solution)
     for (a, b), width in zip(space.edge_indices.tolist(), widths, strict=True):
         axes.plot(*at[[a, b]].T, color="#888888", linewidth=width, zorder=1)
-    told = matrix[np.arange(n), truth]
+    truth_probability = matrix[np.arange(n), truth]
     for j in (0, 1):
         axes.scatter([], [], s=120, color=COLOURS[j], label=f"truth: {outputs[j]}")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False, fontsize=9)
@@ -84,7 +84,7 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
     caption(figure, f"number: Pr[{outputs[1]}]; shade: how often the truth is told; thicker edge: stronger promise")
     room = _room(figure, axes, at)
     for i in range(n):
-        share = float(told[i])
+        share = float(truth_probability[i])
         axes.scatter(*at[i], s=room**2, color="white", zorder=2)
         axes.scatter(
             *at[i],
@@ -101,32 +101,32 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
 
 
 def _spread(at: Any) -> Any:
-    """Places of points in a picture, moved apart where they would lie on each other; a line stays as it is."""
+    """Move overlapping points of a layout apart; a line stays as it is."""
     n = len(at)
     if n < 2 or np.ptp(at, axis=0).min() == 0:
         return at
     at = at / np.ptp(at, axis=0).max()
     least = 0.75 / math.sqrt(n)
     for _ in range(300):
-        apart = at[:, None] - at[None]
-        distance = np.linalg.norm(apart, axis=2)
+        offsets = at[:, None] - at[None]
+        distance = np.linalg.norm(offsets, axis=2)
         np.fill_diagonal(distance, np.inf)
         close = distance < least
         if not close.any():
             break
-        turned = np.where(
+        direction = np.where(
             distance[..., None] > 1e-9,
-            apart,
+            offsets,
             np.array([1.0, 0.5]) * np.sign(np.subtract.outer(np.arange(n), np.arange(n)))[..., None],
         )
-        length = np.maximum(np.linalg.norm(turned, axis=2), 1e-9)
+        length = np.maximum(np.linalg.norm(direction, axis=2), 1e-9)
         push = np.where(close, least * 1.02 - distance, 0.0) / length / 2
-        at = at + 0.5 * (turned * np.where(np.isfinite(push), push, 0.0)[..., None]).sum(axis=1)
+        at = at + 0.5 * (direction * np.where(np.isfinite(push), push, 0.0)[..., None]).sum(axis=1)
     return at
 
 
 def _size(at: Any) -> tuple[float, float]:
-    """The size of a picture with so many points, in inches: a line is wide and low."""
+    """The size of a picture of these points, in inches: wide and low for a line."""
     if len(at) > 1 and np.ptp(at[:, 1]) == 0:
         return max(6.4, min(20.0, 0.75 * len(at) + 1)), 2.6
     side = max(1.0, math.sqrt(len(at) / 16))
@@ -134,9 +134,9 @@ def _size(at: Any) -> tuple[float, float]:
 
 
 def _room(figure: Figure, axes: Any, at: Any) -> float:
-    """The diameter of points, in the units of the page, at which no two of them touch; and no more than is needed.
+    """The diameter of the points, in points of the page, at which no two touch, and at most `NODE`.
 
-    Sets the limits of the axes, the same scale both ways, so that points of that size lie inside.
+    Also sets the limits of the axes, with one scale for both, so that points of that size lie inside.
     """
     figure.draw_without_rendering()  # only now the legend and the caption have their places
     page = np.array([axes.bbox.width, axes.bbox.height]) * 72 / figure.dpi
@@ -148,9 +148,9 @@ def _room(figure: Figure, axes: Any, at: Any) -> float:
         xlim=(middle[0] - reach[0], middle[0] + reach[0]),
         ylim=(middle[1] - reach[1], middle[1] + reach[1]),
     )
-    apart = scale * np.linalg.norm(at[:, None] - at[None], axis=2)
-    apart[np.diag_indices(len(at))] = np.inf
-    return float(min(NODE, 0.92 * apart.min(initial=np.inf)))
+    gaps = scale * np.linalg.norm(at[:, None] - at[None], axis=2)
+    gaps[np.diag_indices(len(at))] = np.inf
+    return float(min(NODE, 0.92 * gaps.min(initial=np.inf)))
 
 
 def curve(solution: Solution, title: str | None = None) -> Figure:
@@ -161,9 +161,9 @@ def curve(solution: Solution, title: str | None = None) -> Figure:
     figure, axes = canvas(title or f"{problem.question} at {problem.privacy}", size=(7.2, 4.2))
     axes.plot(xs, solution.mechanism.matrix[:, 1], color="#333333", linewidth=1, zorder=1)
     for j in (0, 1):
-        here = truth == j
+        mask = truth == j
         axes.scatter(
-            xs[here], solution.mechanism.matrix[here, 1], s=18, color=COLOURS[j], label=f"truth: {outputs[j]}", zorder=2
+            xs[mask], solution.mechanism.matrix[mask, 1], s=18, color=COLOURS[j], label=f"truth: {outputs[j]}", zorder=2
         )
     axes.set_xlabel("point")
     axes.set_ylabel(f"Pr[{outputs[1]}]")
@@ -174,7 +174,7 @@ def curve(solution: Solution, title: str | None = None) -> Figure:
 
 
 def layout(space: Space) -> np.ndarray[Any, Any]:
-    """Where to draw each point: lines, rings, grids and cubes as people expect them, others by their distances."""
+    """Coordinates of the points: the usual layout of lines, rings, grids and cubes, others by their distances."""
     n = len(space.points)
     if isinstance(space.family, Cycle):
         turn = 2 * np.pi * np.arange(n) / max(n, 1)
@@ -188,15 +188,19 @@ def layout(space: Space) -> np.ndarray[Any, Any]:
         slants = [(1.0, 0.0), (0.0, 1.0), (0.42, 0.3), (-0.3, 0.42), (0.15, -0.2)]
         directions = [slants[k] if k < len(slants) else (math.cos(k), math.sin(k)) for k in range(len(digits))]
         return np.asarray(digits.T @ np.array(directions))
-    apart = space.distances()
-    apart[np.isinf(apart)] = apart[np.isfinite(apart)].max(initial=1.0) + 1
+    distances = space.distances()
+    distances[np.isinf(distances)] = distances[np.isfinite(distances)].max(initial=1.0) + 1
     centred = np.eye(n) - 1 / max(n, 1)
-    values, vectors = np.linalg.eigh(-0.5 * centred @ apart**2 @ centred)  # classical scaling
+    values, vectors = np.linalg.eigh(-0.5 * centred @ distances**2 @ centred)  # classical scaling
     order = np.argsort(values)[::-1][:2]
-    real = np.where(values[order] > 1e-9 * max(values.max(initial=0.0), 1e-300), values[order], 0.0)  # a line is flat
-    placed = vectors[:, order] * np.sqrt(real)
-    placed = placed * np.where(placed[:1] > placed[-1:], -1.0, 1.0) if n else placed  # the first point on the left
-    return np.column_stack([placed, np.zeros((n, 2 - placed.shape[1]))])
+    eigenvalues = np.where(
+        values[order] > 1e-9 * max(values.max(initial=0.0), 1e-300), values[order], 0.0
+    )  # a line is flat
+    coordinates = vectors[:, order] * np.sqrt(eigenvalues)
+    coordinates = (
+        coordinates * np.where(coordinates[:1] > coordinates[-1:], -1.0, 1.0) if n else coordinates
+    )  # the first point on the left
+    return np.column_stack([coordinates, np.zeros((n, 2 - coordinates.shape[1]))])
 
 
 def _truth(solution: Solution) -> Any:

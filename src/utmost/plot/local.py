@@ -20,26 +20,26 @@ COLOURS = {"optimal": "#222222", "binary": "#1f77b4", "randomised response": "#d
 
 
 def simple_against_optimal(pairs: Pairs, epsilons: Sequence[float], title: str | None = None) -> Figure:
-    """The average share of D(P0 || P1) that each mechanism keeps, over epsilon (LIM Figure 3.3, left)."""
-    kept = {name: np.zeros(len(epsilons)) for name in COLOURS}
+    """The average share of D(P0 || P1) that each mechanism preserves, against epsilon (LIM Figure 3.3, left)."""
+    shares = {name: np.zeros(len(epsilons)) for name in COLOURS}
     for p0, p1 in pairs:
-        whole = local.divergence_of(local.randomized_response(len(p0), 700), p0, p1)
+        total = local.divergence_of(local.randomized_response(len(p0), 700), p0, p1)
         for i, epsilon in enumerate(epsilons):
             for name, value in _divergences(p0, p1, epsilon).items():
-                kept[name][i] += value / whole / len(pairs)
-    return _curves(epsilons, kept, title or "Average share of the divergence that is kept", "D(M₀‖M₁) / D(P₀‖P₁)")
+                shares[name][i] += value / total / len(pairs)
+    return _curves(epsilons, shares, title or "Average share of the divergence that is kept", "D(M₀‖M₁) / D(P₀‖P₁)")
 
 
 def information_shares(priors: Sequence[Any], epsilons: Sequence[float], title: str | None = None) -> Figure:
-    """The average share of H(X) that each mechanism keeps, over epsilon (LIM Figure 3.6, left)."""
-    kept = {name: np.zeros(len(epsilons)) for name in COLOURS}
+    """The average share of H(X) that each mechanism preserves, against epsilon (LIM Figure 3.6, left)."""
+    shares = {name: np.zeros(len(epsilons)) for name in COLOURS}
     for prior in priors:
         weights = np.asarray(prior, dtype=float)
         entropy = -float(np.sum(weights * np.log(weights)))
         for i, epsilon in enumerate(epsilons):
             for name, value in _informations(prior, epsilon).items():
-                kept[name][i] += value / entropy / len(priors)
-    return _curves(epsilons, kept, title or "Average share of the information that is kept", "I(X;Y) / H(X)")
+                shares[name][i] += value / entropy / len(priors)
+    return _curves(epsilons, shares, title or "Average share of the information that is kept", "I(X;Y) / H(X)")
 
 
 def local_shares(
@@ -48,17 +48,17 @@ def local_shares(
     title: str | None = None,
     of: Sequence[str] = ("binary", "randomised response"),
 ) -> Figure:
-    """What the better of some simple mechanisms reaches of the optimum, a line an instance (LIM Figures 3.3 to 3.7).
+    """The better of some simple mechanisms as a share of the optimum, one line per instance (LIM Figures 3.3 to 3.7).
 
     Parameters
     ----------
     instances : list
         Pairs (p0, p1) of distributions, for the divergence; or priors, for mutual information (also as (prior, None)).
-    epsilons : list of numbers
-        Where to compare.
+    epsilons : sequence of float
+        The epsilons to compare at.
     title : str, optional
-        What stands above the picture.
-    of : names
+        The title of the picture.
+        of : sequence of str
         One or more of "binary", "randomised response" and "geometric".
     """
     figure, axes = canvas(title or f"{' or '.join(of)} / optimum", size=(7.2, 4.2))
@@ -78,17 +78,20 @@ def local_shares(
 def scaling(
     instances: Instances, epsilon: float, title: str | None = None, against: Literal["whole", "leading"] = "whole"
 ) -> Figure:
-    """The divergence (or information) that is kept against what it scales with, an instance a dot (LIM Fig. 3.5, 3.8).
+    """The preserved divergence or information against its scale, one dot per instance (LIM Figures 3.5 and 3.8).
 
     Parameters
     ----------
-    instances : pairs (p0, p1) of distributions, or priors, as in `local_shares`
-    epsilon : number
+    instances : list
+        Pairs (p0, p1) of distributions, or priors, as in `local_shares`.
+    epsilon : float
+        The privacy level.
     title : str, optional
-    against : "whole" or "leading"
-        At large epsilon what is kept scales with all there is, D(P₀‖P₁) or H(X) (the right pictures); at small epsilon
-        with the leading term's own quantity, the total variation, or P(T)P(Tᶜ) for the set T nearest to one half (the
-        left pictures).
+        The title of the picture.
+    against : str
+        "whole": at large epsilon the preserved part scales with the whole, D(P₀‖P₁) or H(X) (the right pictures).
+        "leading": at small epsilon it scales with the quantity of the leading term, the total variation, or P(T)P(Tᶜ)
+        for the set T nearest to one half (the left pictures).
     """
     if against not in ("whole", "leading"):
         raise InvalidInput(f"against is {against!r}; say 'whole' or 'leading'.")
@@ -97,9 +100,9 @@ def scaling(
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in COLOURS}
     for first, second in pairs:
         values = _informations(first, epsilon) if second is None else _divergences(first, second, epsilon)
-        there = _whole(first, second) if against == "whole" else _leading(first, second)
+        scale = _whole(first, second) if against == "whole" else _leading(first, second)
         for name, value in values.items():
-            rows[name].append((there, value))
+            rows[name].append((scale, value))
     for name, dots in rows.items():
         x, y = np.array(dots).T
         axes.scatter(x, y, s=14, color=COLOURS[name], label=name, alpha=0.7)
@@ -111,16 +114,16 @@ def scaling(
     return figure
 
 
-def _instance(given: Any) -> tuple[Any, Any]:
+def _instance(instance: Any) -> tuple[Any, Any]:
     """A pair of distributions, or a prior and None."""
-    listed = list(given)
-    if listed and all(np.ndim(x) == 0 and x is not None for x in listed):
-        return listed, None
-    if len(listed) != 2 or np.ndim(listed[0]) != 1:
+    parts = list(instance)
+    if parts and all(np.ndim(x) == 0 and x is not None for x in parts):
+        return parts, None
+    if len(parts) != 2 or np.ndim(parts[0]) != 1:
         raise InvalidInput(
-            f"an instance is a pair (p0, p1) of distributions, or a prior; one of {len(listed)} parts is neither."
+            f"an instance is a pair (p0, p1) of distributions, or a prior; one of {len(parts)} parts is neither."
         )
-    return listed[0], listed[1]
+    return parts[0], parts[1]
 
 
 def _whole(first: Any, second: Any) -> float:
@@ -129,7 +132,7 @@ def _whole(first: Any, second: Any) -> float:
 
 
 def _leading(first: Any, second: Any) -> float:
-    """What the kept information, or divergence, scales with at small epsilon: (3.23) and (3.17)."""
+    """The scale of the preserved information, or divergence, at small epsilon: (3.23) and (3.17)."""
     if second is not None:
         return float(np.abs(np.asarray(first) - np.asarray(second)).sum() / 2)
     mass = float(np.asarray(first)[halves(np.asarray(first, dtype=float))].sum())

@@ -1,4 +1,4 @@
-"""Several parties: what talking gains over randomised response when a party holds several bits (LIM Figure 4.2)."""
+"""Pictures of multi-party protocols: accuracies, and the gain of interaction (LIM Figure 4.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_PARTIES = 12
 
 
 def accuracies(protocol: Protocol, title: str | None = None) -> Figure:
-    """How good the decisions of a protocol are: a bar for the central observer, and one for every party."""
+    """The accuracy of a protocol: a bar for the central observer, and one for every party."""
     parties = len(protocol.levels)
     listeners: list[int | None] = [None, *(range(parties) if parties <= MOST_PARTIES else ())]
     values = [protocol.value(party) for party in listeners]
@@ -31,21 +31,21 @@ def accuracies(protocol: Protocol, title: str | None = None) -> Figure:
 
 def interaction(example: Literal["xor or and", "hamming distance"], epsilons: Sequence[float] | None = None) -> Figure:
     """Average accuracy against epsilon, without and with interaction: LIM Figure 4.2, left or right panel."""
-    chosen = np.linspace(0, 8, 33).tolist() if epsilons is None else list(epsilons)
+    values = np.linspace(0, 8, 33).tolist() if epsilons is None else list(epsilons)
     if example == "xor or and":
-        plain = [xor_or_and(epsilon) for epsilon in chosen]
-        best, name = [xor_or_and(epsilon, "best") for epsilon in chosen], "response of the XOR or AND"
+        plain = [xor_or_and(epsilon) for epsilon in values]
+        best, name = [xor_or_and(epsilon, "best") for epsilon in values], "response of the XOR or AND"
         title = "y₁ XOR y₂ if x = 0, y₁ AND y₂ if x = 1 (LIM Figure 4.2, left)"
     elif example == "hamming distance":
-        plain = [hamming_distance(epsilon) for epsilon in chosen]
-        best, name = [hamming_distance(epsilon, "best") for epsilon in chosen], "distance with geometric noise"
+        plain = [hamming_distance(epsilon) for epsilon in values]
+        best, name = [hamming_distance(epsilon, "best") for epsilon in values], "distance with geometric noise"
         title = "Hamming distance of two bits each (LIM Figure 4.2, right)"
     else:
         raise InvalidInput(f"the example is {example!r}; say 'xor or and' or 'hamming distance'.")
-    talking, most = ([talk.value() for talk in talks] for talks in (plain, best))
+    interactive, optimum = ([talk.value() for talk in talks] for talks in (plain, best))
     curves = {"randomised response of every bit": [talk.apart.value() for talk in plain]}
-    if np.allclose(talking, most, rtol=0, atol=1e-7):
-        curves[f"interactive: {name} (best message)"] = talking
+    if np.allclose(interactive, optimum, rtol=0, atol=1e-7):
+        curves[f"interactive: {name} (best message)"] = interactive
     else:
-        curves |= {f"interactive: {name}": talking, "interactive: the best second message": most}
-    return losses(chosen, curves, title, "average accuracy")
+        curves |= {f"interactive: {name}": interactive, "interactive: the best second message": optimum}
+    return losses(values, curves, title, "average accuracy")

@@ -1,4 +1,4 @@
-"""Noise: its density, the best gamma, and what it costs against epsilon (LIM Figures 2.2 and 2.3, Corollary 2.3.2)."""
+"""Pictures of noise: density, best gamma, and expected cost (LIM Figures 2.2 and 2.3, Corollary 2.3.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DASHED = "--"
 
 
 def noise_density(noise: NoiseMechanism, reach: float | None = None, title: str | None = None) -> Figure:
-    """The density of noise: a curve in one dimension, shades of its logarithm in two (LIM Figure 2.2)."""
+    """The density of noise: a curve in one dimension, its logarithm as an image in two (LIM Figure 2.2)."""
     if noise.dimension > 2:
         raise InvalidInput(f"the density in {noise.dimension} dimensions cannot be drawn; take one or two.")
     edge = 4 * float(noise.sensitivity) if reach is None else float(reach)
@@ -35,7 +35,7 @@ def noise_density(noise: NoiseMechanism, reach: float | None = None, title: str 
 
 
 def noise_probabilities(noise: IntegerNoise, reach: int | None = None, title: str | None = None) -> Figure:
-    """The probabilities of noise on whole numbers, a bar for each, up to `reach` to either side of 0."""
+    """A bar chart of the probabilities of integer noise, up to `reach` on either side of 0."""
     if noise.dimension > 1:
         raise InvalidInput(f"noise on {noise.dimension} whole numbers cannot be drawn; take one number.")
     edge = min(60, max(4 * noise.sensitivity, noise.half_width(0.99))) if reach is None else int(reach)
@@ -53,10 +53,10 @@ def noise_probabilities(noise: IntegerNoise, reach: int | None = None, title: st
 def _curve(noise: NoiseMechanism, edge: float, title: str | None) -> Figure:
     figure, axes = canvas(title or f"Density at {noise.level}", size=(7.2, 4.2))
     x = np.linspace(-edge, edge, 4001)
-    usual = laplace(noise.level, noise.sensitivity)
+    reference = laplace(noise.level, noise.sensitivity)
     axes.plot(x, noise.density(x), linewidth=1.4, label="staircase" if noise.gamma is not None else "Laplace")
     if noise.gamma is not None:
-        axes.plot(x, usual.density(x), linewidth=1, linestyle=DASHED, color="#888888", label="Laplace")
+        axes.plot(x, reference.density(x), linewidth=1, linestyle=DASHED, color="#888888", label="Laplace")
     axes.set_xlabel("noise")
     axes.set_ylabel("density")
     axes.grid(alpha=0.25)

@@ -1,4 +1,4 @@
-"""The region of regular priors: for whom one private mechanism is best (REG Figures 2 and 3)."""
+"""The region of regular priors, for which one private mechanism is optimal (REG Figures 2 and 3)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SHADES = ("#4271ae", "#c44e52", "#55a868", "#8172b2")
 def region_of_priors(space: Space, levels: Sequence[Privacy], title: str | None = None) -> Figure:
     """The regular priors of a query with three or four results, one region per level, within all priors.
 
-    Three results: each prior is a point of a triangle whose corners know the result. Four: the first three
-    probabilities, in space. The corners of a region are the rows of Phi, normalised (REG Prop. 4).
+    With three results a prior is a point of a triangle whose corners are the certain priors; with four it is drawn in
+    space by its first three probabilities. The corners of a region are the rows of Phi, normalised (REG Prop. 4).
     """
     n = len(space.points)
     if n not in (3, 4):
@@ -51,7 +51,7 @@ def region_of_priors(space: Space, levels: Sequence[Privacy], title: str | None 
 
 
 def _outline(axes: object, corners: np.ndarray, colour: str, label: str) -> None:
-    """Every edge between two corners, and the inside of a triangle."""
+    """Draw the edges between all corners, and fill a triangle."""
     for k, (one, other) in enumerate(combinations(corners, 2)):
         axes.plot(*np.array([one, other]).T, color=colour, linewidth=1.2, label=label if k == 0 else None)  # type: ignore[attr-defined]
     if len(corners) == 3:

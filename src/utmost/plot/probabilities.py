@@ -1,4 +1,4 @@
-"""Probabilities and losses: ranked outputs against distance, whole mechanisms, losses against epsilon."""
+"""Pictures of probabilities and losses: ranked outputs against distance, mechanisms, losses against epsilon."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from utmost.privacy import ApproxDP, Level, as_level
 from utmost.space.edge_levels import Privacy
 
 MOST_ACROSS, MOST_DOWN = 30, 40
-"""How many names stand along the axes of a heat map at most."""
+"""The largest number of names along each axis of a heat map."""
 
 
 def rainbow(
@@ -24,7 +24,8 @@ def rainbow(
 ) -> Figure:
     """The probabilities of ranked outputs against the distance to the boundary (RAIN Figure 2).
 
-    Dotted lines mark RAIN's τ, at a pure level: up to there the first outputs together grow by e^ε at every step.
+    Dotted lines mark RAIN's τ, at a pure level: up to there the probability of the first outputs grows by e^ε at every
+    step.
     """
     rows = line(boundary, privacy, length)
     turns = _turns(rows, privacy)
@@ -34,9 +35,9 @@ def rainbow(
         axes.plot(rows[:, j], marker="o", markersize=3, linewidth=1, color=colour, label=str(output))
     for place, (at, names) in enumerate(turns.items()):
         axes.vlines(at, -0.03, 1.03, color="#888888", linewidth=0.8, linestyle=":")
-        told = " = ".join(f"τ({' + '.join(str(outputs[j]) for j in range(k + 1))})" for k in names)
+        label = " = ".join(f"τ({' + '.join(str(outputs[j]) for j in range(k + 1))})" for k in names)
         axes.annotate(
-            told, (at, 1.0), xytext=(3, -8 - 11 * place), textcoords="offset points", fontsize=8, color="#555555"
+            label, (at, 1.0), xytext=(3, -8 - 11 * place), textcoords="offset points", fontsize=8, color="#555555"
         )  # one below the other
     axes.set_xlabel("distance to the boundary")
     axes.xaxis.get_major_locator().set_params(integer=True)
@@ -48,7 +49,7 @@ def rainbow(
 
 
 def heat_map(mechanism: FiniteMechanism | RecipeMechanism, title: str | None = None) -> Figure:
-    """A mechanism as a picture: points downwards, outputs across, darker where likelier."""
+    """A heat map of a mechanism: points downwards, outputs across, darker where likelier."""
     figure, axes = canvas(title or f"{len(mechanism.points)} points, {len(mechanism.outputs)} outputs")
     image = axes.imshow(mechanism.matrix, cmap="Blues", vmin=0.0, aspect="auto", interpolation="nearest")
     axes.set_xlabel("output")
@@ -60,13 +61,13 @@ def heat_map(mechanism: FiniteMechanism | RecipeMechanism, title: str | None = N
 
 
 def _name_ticks(axis: Any, names: Sequence[Any], most: int) -> None:
-    """The names of outputs or points on an axis: all of them, or every so many where there are more."""
-    every = max(1, -(-len(names) // most))
-    chosen = range(0, len(names), every)
-    written = [_short(names[i]) for i in chosen]
-    crowded = axis.axis_name == "x" and sum(map(len, written)) > 60
+    """Put names of outputs or points on an axis: all of them, or evenly spaced ones beyond `most`."""
+    step = max(1, -(-len(names) // most))
+    positions = range(0, len(names), step)
+    labels = [_short(names[i]) for i in positions]
+    crowded = axis.axis_name == "x" and sum(map(len, labels)) > 60
     slanted = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    axis.set_ticks(list(chosen), written, fontsize=8, **slanted)
+    axis.set_ticks(list(positions), labels, fontsize=8, **slanted)
 
 
 def _short(name: Any) -> str:
@@ -75,14 +76,14 @@ def _short(name: Any) -> str:
 
 
 def _turns(rows: Any, privacy: Privacy) -> dict[int, list[int]]:
-    """Where, at a pure level, the sums of first outputs stop growing by e^epsilon: distances, and which sums."""
+    """The distances at which, at a pure level, sums of first outputs stop growing by e^epsilon, with those sums."""
     level = as_level(privacy) if isinstance(privacy, Level | int | float | str | Fraction) else None
     if not isinstance(level, ApproxDP) or level.delta or not 0 < level.log_growth < math.inf:
         return {}
     turns: dict[int, list[int]] = {}
     for k, sums in enumerate(np.cumsum(rows, axis=1).T[:-1]):
-        grown = sums[0] * np.exp(level.log_growth * np.arange(len(sums)))
-        growing = np.isclose(sums, grown, rtol=1e-9, atol=0) & (sums > 0)
+        expected = sums[0] * np.exp(level.log_growth * np.arange(len(sums)))
+        growing = np.isclose(sums, expected, rtol=1e-9, atol=0) & (sums > 0)
         last = int(growing.argmin()) - 1 if not growing.all() else len(sums) - 1
         if 0 < last < len(sums) - 1:
             turns.setdefault(last, []).append(k)

@@ -1,4 +1,4 @@
-"""Spaces with what matters on them: truths or rankings, boundaries, hitting sets, levels.
+"""Pictures of spaces with their truths or rankings, boundaries, hitting sets and levels.
 
 The pictures of BIN Figure 1, HET Figure 1, RAIN Figure 1, and REG Figures 1 and 5.
 """
@@ -19,12 +19,12 @@ from utmost.space.edge_levels import EdgeLevels
 
 COLOURS = ("#d9696d", "#6f9bd1", "#77bd87", "#e3cf6a", "#9d90c9", "#7fc4d4")
 CALLED = dict(zip(("red", "blue", "green", "yellow", "purple"), COLOURS, strict=False))
-"""Answers that are called like a colour have it."""
+"""Colours of answers that are named after a colour."""
 MARKED, PLAIN = "#111111", "#f2f2f2"
 RINGS = (1000, 520, 170)
-"""How large the discs of a first, second and third preference are, each upon the one before."""
+"""The sizes of the discs of a first, second and third preference, drawn on top of each other."""
 MOST_IN_A_ROW = 6
-"""Beyond so many points in a row the discs become smaller."""
+"""With more points than this in a row the discs become smaller."""
 
 
 def space_graph(
@@ -39,8 +39,8 @@ def space_graph(
     """A graph of datasets or results, as the papers draw them.
 
     Points are coloured by their truth, or have a ring for each preference, the first one outermost. Answers that are
-    called blue, red or green are drawn so. Points on the boundary have a thick rim, those of a hitting set are squares,
-    boundary edges are dashed, and edges with a stronger promise are thicker.
+    called blue, red or green have that colour. Points on the boundary have a thick rim, those of a hitting set are
+    squares, boundary edges are dashed, and edges with a stronger guarantee are thicker.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ def space_graph(
         The right answer at each point (BIN Figure 1, HET Figure 1); any number of answers.
     preferences : mapping, array or callable, optional
         The ranking at each point, best first (RAIN Figure 1); instead of truth.
-    privacy : levels per edge, optional
-        Whose edges are thicker where less may be told (HET Figure 1).
-    hitting : points, optional
+    privacy : EdgeLevels, optional
+        The levels of the edges; stricter edges are thicker (HET Figure 1).
+    hitting : iterable, optional
         A boundary-hitting set, drawn as squares.
-    positions : {point: (x, y)}, optional
-        Where points lie; laid out by their distances otherwise.
+    positions : mapping, optional
+        The coordinates (x, y) of the points; by default from their distances.
     title : str, optional
-        What stands above the picture.
+        The title of the picture.
 
     Examples
     --------
@@ -69,22 +69,23 @@ def space_graph(
     if truth is not None and preferences is not None:
         raise InvalidInput("a picture shows truths or rankings, not both; leave one out.")
     figure, axes = canvas(title or repr(space))
-    _drawn(axes, space, truth, preferences, privacy, set(hitting), positions)
+    _draw_space(axes, space, truth, preferences, privacy, set(hitting), positions)
     marks = "thick rim: boundary; dashed: boundary edges; square: hitting set"
     caption(figure, marks + ("; thicker edge: stronger promise" if privacy is not None else ""))
     return figure
 
 
 def rainbow_graphs(space: Space, preferences: Any, title: str | None = None) -> Figure:
-    """A rainbow graph beside its boundary graph, a point (ranking, distance) for all that lie so far (RAIN Figure 1).
+    """A rainbow graph beside its boundary graph, whose points are pairs (ranking, distance) (RAIN Figure 1).
 
     Parameters
     ----------
     space : Space
+        The rainbow graph.
     preferences : mapping, array or callable
         The ranking at each point, best first.
     title : str, optional
-        What stands above both.
+        The title above both.
 
     Examples
     --------
@@ -97,10 +98,10 @@ def rainbow_graphs(space: Space, preferences: Any, title: str | None = None) -> 
     axes.set_position([0.02, 0.08, 0.46, 0.8])
     beside = figure.add_axes([0.52, 0.08, 0.46, 0.8])
     figure.set_layout_engine("none")
-    _drawn(axes, space, None, preferences, None, set(), None)
+    _draw_space(axes, space, None, preferences, None, set(), None)
     small, _ = boundary_space(space, preferences)
     places = {point: (float(point[1]) - 0.35 * (row % 2), -float(row)) for row, point in _rows(small)}
-    _drawn(beside, small, None, {point: point[0] for point in small.points}, None, set(), places)
+    _draw_space(beside, small, None, {point: point[0] for point in small.points}, None, set(), places)
     beside.set_title("its boundary graph: a ranking and a distance", fontsize=11)
     figure.text(0.5, 0.01, "rings: the first preference is outermost", ha="center", fontsize=8, color="#555555")
     if title:
@@ -109,12 +110,12 @@ def rainbow_graphs(space: Space, preferences: Any, title: str | None = None) -> 
 
 
 def _rows(small: Space) -> list[tuple[int, Any]]:
-    """A row for each ranking of a boundary graph."""
+    """The points of a boundary graph, each with the row of its ranking."""
     rankings = list(dict.fromkeys(point[0] for point in small.points))
     return [(rankings.index(point[0]), point) for point in small.points]
 
 
-def _drawn(
+def _draw_space(
     axes: Any,
     space: Space,
     truth: Any,
@@ -123,13 +124,13 @@ def _drawn(
     hitting: set[Any],
     positions: Mapping[Any, tuple[float, float]] | None,
 ) -> None:
-    """The points, edges and marks of a graph on one pair of axes."""
+    """Draw the points, edges and marks of a graph on one pair of axes."""
     n = len(space.points)
     if n > MOST_POINTS:
         raise InvalidInput(f"{n} points are too many to draw one by one (at most {MOST_POINTS}).")
     at = layout(space) if positions is None else np.array([positions[point] for point in space.points], dtype=float)
-    told = preferences if preferences is not None else truth
-    answers = [None] * n if told is None else list(space.align(told, "the answers"))
+    labelling = preferences if preferences is not None else truth
+    answers = [None] * n if labelling is None else list(space.align(labelling, "the answers"))
     ranked: list[tuple[Any, ...]] = [
         tuple(answer or ()) if preferences is not None else () if answer is None else (answer,) for answer in answers
     ]
@@ -168,7 +169,7 @@ def _colour(name: Any, names: list[Any]) -> str:
 
 
 def _edges(axes: Any, space: Space, at: Any, crossing: list[bool], privacy: EdgeLevels | None) -> None:
-    """Lines, dashed across the boundary and thick where little may be told; arcs where points lie in a row."""
+    """Draw the edges: dashed across the boundary, thicker at stricter levels, as arcs if the points lie in a row."""
     count = len(crossing)
     widths = np.full(count, 1.4)
     if privacy is not None and count:
@@ -177,13 +178,13 @@ def _edges(axes: Any, space: Space, at: Any, crossing: list[bool], privacy: Edge
     in_a_row = _in_a_row(space, at)
     for (i, j), width, crosses in zip(space.edge_indices.tolist(), widths, crossing, strict=True):
         way = np.linspace(at[i], at[j], 24)
-        if in_a_row and abs(i - j) > 1:  # edges would lie on each other
+        if in_a_row and abs(i - j) > 1:  # straight edges would overlap
             way[:, 1] += 0.3 * (abs(i - j) - 1) * (-1) ** abs(i - j) * np.sin(np.linspace(0, np.pi, 24))
         axes.plot(*way.T, color="#888888", linewidth=width, linestyle="--" if crosses else "-", zorder=1)
 
 
 def _short(point: Any) -> str:
-    """A point's name inside it; of a point of a boundary graph, its distance."""
+    """The label of a point; for a point of a boundary graph, its distance."""
     if isinstance(point, tuple) and len(point) == 2 and isinstance(point[0], tuple):
         return f"{point[1]:g}"
     if isinstance(point, tuple) and len(point) == 2:
@@ -201,15 +202,15 @@ def query_graphs(
 
     Parameters
     ----------
-    named : {name: Space, or levels per edge}
-        Such as {"count": um.counts(4), "sum": um.sums(2, 3), "two counts": um.grid((3, 3))}; of levels, edges with a
-        stronger promise are thicker.
+    named : mapping
+        Spaces or edge levels by name, such as {"count": um.counts(4), "sum": um.sums(2, 3)}; of levels, edges with a
+        stronger guarantee are thicker.
     title : str, optional
-        What stands above.
+        The title of the picture.
     truth : mapping, array or callable, optional
-        The right answer at each point, of all graphs.
-    positions : {point: (x, y)}, optional
-        Where points lie, of all graphs.
+        The right answer at each point, for all graphs.
+    positions : mapping, optional
+        The coordinates (x, y) of the points, for all graphs.
 
     Examples
     --------
@@ -221,10 +222,10 @@ def query_graphs(
         raise InvalidInput("name at least one query: {'count': um.counts(4)}.")
     figure, first = canvas("", size=(4.2 * len(named), 4.2))
     first.remove()
-    for place, (name, given) in enumerate(named.items(), 1):
+    for place, (name, source) in enumerate(named.items(), 1):
         axes = figure.add_subplot(1, len(named), place)
-        space, levels = (given.space, given) if isinstance(given, EdgeLevels) else (given, None)
-        _drawn(axes, space, truth, None, levels, set(), positions)
+        space, levels = (source.space, source) if isinstance(source, EdgeLevels) else (source, None)
+        _draw_space(axes, space, truth, None, levels, set(), positions)
         axes.set_title(name, fontsize=11)
     if title:
         figure.suptitle(title)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
-from utmost.accounting.names import protected
+from utmost.accounting.names import protected_entity
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational
 from utmost.privacy import Level, PureDP
@@ -99,7 +99,7 @@ class Unit:
     @property
     def protected(self) -> str:
         """Who is protected, in words: without contribution bounds, which may differ from answer to answer."""
-        return protected(str(self))
+        return protected_entity(str(self))
 
     @property
     def whose(self) -> str:

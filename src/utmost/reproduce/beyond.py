@@ -1,7 +1,7 @@
-"""What the papers define, remark on or leave open, and Utmost computes: each held against another computation.
+"""Items that the papers define, remark on or leave open, each compared with an independent computation.
 
-These items have no printed number. What stands as stated is what a definition or a proof says, and where that leaves
-only an inequality, the best value that was known before.
+These items have no printed number. Their stated value is that of a definition or a proof, and where there is only an
+inequality, the best value known before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 import utmost as um
 from utmost.exact.arrays import Floats
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import (
     generator,
     private_mechanism,
@@ -29,39 +29,39 @@ from utmost.space.line import Line
 from utmost.theory.scalar.design.tiers import best_tiered_choice, best_tiered_count
 
 INSTANCES = 20
-"""How many random instances each is tried on, in reduced runs too."""
+"""The number of random instances of each, in reduced runs too."""
 
 
 # ---- BIN, HET ----
 
 
 @reproduces("BIN-remark")
-def remark(given: Given, quick: bool) -> Finding:
+def remark(inputs: Inputs, quick: bool) -> Finding:
     """Which known dataset limits another, by which path: the least limit over all known datasets and simple paths."""
     graph = um.Space.from_edges([("v1", "v2"), ("v2", "v3"), ("v3", "v4")])
     colour = {"v1": "red", "v2": "blue", "v3": "blue", "v4": "red"}
-    best = um.binary.extend(graph, colour, given["known"], um.PureDP.from_ratio(2), ("red", "blue"))
-    rng, level, tried, worst = generator("BIN-remark"), um.PureDP(1), 0, 0.0
-    for space, truth, known in random_extensions(rng, 10 * INSTANCES, 7):
+    best = um.binary.extend(graph, colour, inputs["known"], um.PureDP.from_ratio(2), ("red", "blue"))
+    rng, level, count, worst = generator("BIN-remark"), um.PureDP(1), 0, 0.0
+    for space, truth, known_values in random_extensions(rng, 10 * INSTANCES, 7):
         try:
-            found = um.binary.extend(space, truth, known, level)
+            extension = um.binary.extend(space, truth, known_values, level)
         except um.errors.NoExtension:
             continue
         for v in space.points:
-            reason = None if v in known else found.binding(v)
+            reason = None if v in known_values else extension.binding(v)
             if reason is not None:
                 least = min(
                     level.upper_after(len(path) - 1, p if truth[v] else 1 - p)
-                    for h, p in known.items()
+                    for h, p in known_values.items()
                     for path in simple_paths(space, space.index(h), space.index(v))
                 )
                 worst = max(
                     worst,
                     abs(reason.shares[-1] - least),
-                    abs(reason.shares[-1] - found.mechanism.probability(v, truth[v])),
+                    abs(reason.shares[-1] - extension.mechanism.probability(v, truth[v])),
                 )
-        tried += 1
-        if tried == INSTANCES:
+        count += 1
+        if count == INSTANCES:
             break
     limits = best.binding("v2")
     assert limits is not None
@@ -69,25 +69,25 @@ def remark(given: Given, quick: bool) -> Finding:
         "what limits v2": limits.known,
         "by which path": list(limits.path),
         "tau": limits.tau,
-        "random graphs": tried,
+        "random graphs": count,
         "largest difference from the least over all paths": worst,
     }
     return Finding(computed)
 
 
 @reproduces("HET-tiers")
-def tiers(given: Given, quick: bool) -> Finding:
+def tiers(inputs: Inputs, quick: bool) -> Finding:
     """Groups of people with levels of their own: counts and a majority on the grid of their tallies."""
-    few, many, epsilon = given["few"], given["many"], um.PureDP(given["lower privacy"])
-    share = str(Fraction(str(given["higher privacy"])) / Fraction(str(given["lower privacy"])))
+    few, many, epsilon = inputs["few"], inputs["many"], um.PureDP(inputs["lower privacy"])
+    share = str(Fraction(str(inputs["higher privacy"])) / Fraction(str(inputs["lower privacy"])))
     count = best_tiered_count(Tiers((Line(0, few, 1), Line(0, many, 1)), (share, "1")), epsilon)
-    strictest = um.finite.geometric(few + many + 1, given["higher privacy"]).expected_loss(loss="absolute")
-    small, large = given["majority"]
+    strictest = um.finite.geometric(few + many + 1, inputs["higher privacy"]).expected_loss(loss="absolute")
+    small, large = inputs["majority"]
     grid = um.grid((small + 1, large + 1), metric="manhattan")
-    levels = um.per_edge(grid, lambda u, v: given["higher privacy"] if u[0] != v[0] else given["lower privacy"])
+    levels = um.per_edge(grid, lambda u, v: inputs["higher privacy"] if u[0] != v[0] else inputs["lower privacy"])
     is_yes = {point: 2 * sum(point) > small + large for point in grid.points}
     balanced = um.binary.balanced(grid, is_yes, levels).mechanism
-    wrong = float(np.mean([balanced.probability(point, not is_yes[point]) for point in grid.points]))
+    error = float(np.mean([balanced.probability(point, not is_yes[point]) for point in grid.points]))
     majority = best_tiered_choice(
         Tiers((Line(0, small, 1), Line(0, large, 1)), (share, "1")), (small + large) // 2 + 1, epsilon
     )
@@ -95,7 +95,7 @@ def tiers(given: Given, quick: bool) -> Finding:
         "error of a count at the higher privacy for all": strictest,
         "error with tiers": count.value,
         "bound, the other tier known": count.certificate.bound,
-        "a majority is wrong, balanced": wrong,
+        "a majority is wrong, balanced": error,
         "a majority is wrong, best boundary": majority.value,
         "verified": bool(count.verify()) and bool(majority.verify()),
         "largest difference of a majority from best_boundary on random grids": _majorities(),
@@ -104,7 +104,7 @@ def tiers(given: Given, quick: bool) -> Finding:
 
 
 def _majorities() -> float:
-    """On random grids: yes or no of tiers against the linear program on the graph, made edge by edge."""
+    """On random grids: the design for tiers against the linear program on the explicit graph."""
     rng, worst = generator("HET-tiers"), 0.0
     for _ in range(INSTANCES):
         sizes, epsilon = rng.integers(1, 5, 2).tolist(), round(float(rng.uniform(0.3, 2)), 2)
@@ -114,8 +114,8 @@ def _majorities() -> float:
         levels = um.per_edge(grid, {(u, v): share * epsilon / 10 if u[0] != v[0] else epsilon for u, v in grid.edges})
         best = um.binary.best_boundary(grid, lambda point, b=border: sum(point) >= b, levels)
         lines = tuple(Line(0, size, 1) for size in sizes)
-        found = best_tiered_choice(Tiers(lines, (f"{share}/10", "1")), border, um.PureDP(epsilon))
-        worst = max(worst, abs(1 - best.value - found.value))
+        choice = best_tiered_choice(Tiers(lines, (f"{share}/10", "1")), border, um.PureDP(epsilon))
+        worst = max(worst, abs(1 - best.value - choice.value))
     return worst
 
 
@@ -123,46 +123,50 @@ def _majorities() -> float:
 
 
 @reproduces("RAIN-definition-3")
-def definition_3(given: Given, quick: bool) -> Finding:
+def definition_3(inputs: Inputs, quick: bool) -> Finding:
     """Lexicographic domination, and domination by every prefix, against the words of the definition."""
     rng, agree, outputs = generator("RAIN-definition-3"), 0, ("blue", "red", "green")
     for _ in range(INSTANCES):
         n = int(rng.integers(1, 4))
         tables = rng.integers(1, 4, (2, n, 3)) / 1.0  # small numbers, so that ties happen
-        one, other = (
+        first_mechanism, second_mechanism = (
             um.FiniteMechanism(table / table.sum(axis=1, keepdims=True), range(n), outputs) for table in tables
         )
         ranks = [tuple(rng.permutation(list(outputs)).tolist()) for _ in range(n)]
-        rows = [[[m.probability(v, o) for o in ranks[v]] for v in range(n)] for m in (one, other)]
+        rows = [
+            [[m.probability(v, o) for o in ranks[v]] for v in range(n)] for m in (first_mechanism, second_mechanism)
+        ]
         first = all(a >= b for a, b in zip(*rows, strict=True))  # lists compare as the definition does
         every = all(
             x >= y - 1e-15 for a, b in zip(*rows, strict=True) for x, y in zip(np.cumsum(a), np.cumsum(b), strict=True)
         )
-        agree += um.rainbow.dominates(one, other, dict(enumerate(ranks))) == first
-        agree += um.rainbow.dominates(one, other, dict(enumerate(ranks)), order="dominance") == every
+        agree += um.rainbow.dominates(first_mechanism, second_mechanism, dict(enumerate(ranks))) == first
+        agree += (
+            um.rainbow.dominates(first_mechanism, second_mechanism, dict(enumerate(ranks)), order="dominance") == every
+        )
     return Finding({"share on which it agrees": agree / (2 * INSTANCES)})
 
 
 @reproduces("RAIN-one-dataset")
-def one_dataset(given: Given, quick: bool) -> Finding:
-    """One dataset of a graph that nobody lists, against the optimum on the whole graph."""
+def one_dataset(inputs: Inputs, quick: bool) -> Finding:
+    """The mechanism at one dataset of an implicit graph, against the optimum on the whole graph."""
     rng, worst = generator("RAIN-one-dataset"), 0.0
     outputs = ("blue", "red", "green")
     for _ in range(INSTANCES):
         space = random_graph(rng, int(rng.integers(4, 10)), 0.2)
-        near = space.distances_from(0) <= 1
+        is_close = space.distances_from(0) <= 1
         ranked = [tuple(rng.permutation(list(outputs)).tolist()) for _ in range(2)]
-        rankings = [ranked[int(is_near)] for is_near in near]
+        rankings = [ranked[int(is_near)] for is_near in is_close]
         shares = dict(zip(outputs, rng.dirichlet(5 * np.ones(3)).tolist(), strict=True))
         level = um.PureDP(round(float(rng.uniform(0.3, 1.5)), 2))
         boundary = dict.fromkeys(set(rankings), shares)
         best = um.rainbow.extend(space, rankings, boundary, level).mechanism
-        around: dict[Any, list[Any]] = {v: [] for v in space.points}
+        neighbours: dict[Any, list[Any]] = {v: [] for v in space.points}
         for a, b in space.edges:
-            around[a].append(b)
-            around[b].append(a)
+            neighbours[a].append(b)
+            neighbours[b].append(a)
         for v in space.points:
-            row = um.rainbow.at(v, around.__getitem__, rankings.__getitem__, boundary, level)
+            row = um.rainbow.at(v, neighbours.__getitem__, rankings.__getitem__, boundary, level)
             worst = max(worst, *(abs(row.probability(o) - best.probability(v, o)) for o in best.outputs))
     return Finding({"largest difference from the whole graph": worst})
 
@@ -171,30 +175,30 @@ def one_dataset(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("REG-remaps")
-def remaps(given: Given, quick: bool) -> Finding:
-    """Which mechanisms a remap makes tight, conditional min-entropy by all guesses, and products on grids."""
+def remaps(inputs: Inputs, quick: bool) -> Finding:
+    """Remaps to the tight mechanism, conditional min-entropy by all guesses, and products on grids."""
     rng = generator("REG-remaps")
-    apart, refused, entropy, products = 0.0, 0, 0.0, 0.0
+    difference, refused, entropy, products = 0.0, 0, 0.0, 0.0
     for _ in range(INSTANCES):
         n, epsilon = int(rng.integers(2, 5)), round(float(rng.uniform(0.3, 2)), 2)
         tight = um.finite.geometric(n, epsilon).matrix
         parts = rng.uniform(0.1, 0.9, n)
-        split = um.FiniteMechanism(np.hstack([tight * parts, tight * (1 - parts)]), range(n), range(2 * n))
-        undone = um.finite.remap_to_tight(split, um.path(n), epsilon)
-        apart = max(apart, math.inf if undone is None else float(np.abs(split.matrix @ undone - tight).max()))
-        blurred = um.FiniteMechanism(tight @ (0.9 * np.eye(n) + 0.1 / n), range(n), range(n))
-        refused += um.finite.remap_to_tight(blurred, um.path(n), epsilon) is None
+        divided = um.FiniteMechanism(np.hstack([tight * parts, tight * (1 - parts)]), range(n), range(2 * n))
+        remap = um.finite.remap_to_tight(divided, um.path(n), epsilon)
+        difference = max(difference, math.inf if remap is None else float(np.abs(divided.matrix @ remap - tight).max()))
+        mixture = um.FiniteMechanism(tight @ (0.9 * np.eye(n) + 0.1 / n), range(n), range(n))
+        refused += um.finite.remap_to_tight(mixture, um.path(n), epsilon) is None
         prior, mechanism = random_prior(rng, n), private_mechanism(rng, um.path(n), epsilon, 3)
         right = max(
             sum(prior[guess] * mechanism.matrix[guess, o] for o, guess in enumerate(guesses))
             for guesses in itertools.product(range(n), repeat=3)
         )
         entropy = max(entropy, abs(mechanism.conditional_min_entropy(prior) + math.log2(right)))
-        whole = um.finite.product_geometric((n, 3), epsilon).matrix
+        product = um.finite.product_geometric((n, 3), epsilon).matrix
         grid = um.finite.tight_constraints(um.grid((n, 3), metric="manhattan"), epsilon).mechanism.matrix
-        products = max(products, float(np.abs(whole - grid).max()))
+        products = max(products, float(np.abs(product - grid).max()))
     computed = {
-        "largest difference of a remapped mechanism from the tight one": apart,
+        "largest difference of a remapped mechanism from the tight one": difference,
         "share of blurred mechanisms for which there is no remap": refused / INSTANCES,
         "largest difference of conditional min-entropy from all guesses": entropy,
         "largest difference of products from the tight mechanism of the grid": products,
@@ -206,7 +210,7 @@ def remaps(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-corollary-2.2.2")
-def corollary_2_2_2(given: Given, quick: bool) -> Finding:
+def corollary_2_2_2(inputs: Inputs, quick: bool) -> Finding:
     """The region of a mechanism over all neighbours against all events; tests between sets against all tests."""
     rng, worst, below = generator("LIM-corollary-2.2.2"), 0.0, 0.0
     for _ in range(INSTANCES):
@@ -227,7 +231,7 @@ def corollary_2_2_2(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-canonical-noise")
-def canonical_noise(given: Given, quick: bool) -> Finding:
+def canonical_noise(inputs: Inputs, quick: bool) -> Finding:
     """Continuous noise that follows its level: as private as promised at every shift, and tight at every threshold."""
     rng, excess, slack = generator("LIM-canonical-noise"), -math.inf, 0.0
     for number in range(INSTANCES):
@@ -238,8 +242,8 @@ def canonical_noise(given: Given, quick: bool) -> Finding:
         for shift in (float(rng.uniform(0, 1)), 1.0):
             p, q = np.diff(noise.cdf(edges)), np.diff(noise.cdf(edges - shift))
             order = np.argsort(-p / np.maximum(q, 1e-300))
-            here, there = np.cumsum(p[order]), np.cumsum(q[order])
-            excess = max(excess, float((here - level.upper(np.clip(there, 0, 1))).max()))
+            mass, shifted_mass = np.cumsum(p[order]), np.cumsum(q[order])
+            excess = max(excess, float((mass - level.upper(np.clip(shifted_mass, 0, 1))).max()))
         x = rng.uniform(-3, 3, 50)
         x = x[noise.cdf(x) > 0]  # a delta leaves no noise below some number
         slack = max(slack, float(np.abs(noise.cdf(x + 1) - level.upper(noise.cdf(x))).max()))
@@ -253,8 +257,8 @@ def canonical_noise(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-conversations")
-def conversations(given: Given, quick: bool) -> Finding:
-    """Parties with several bits and a conversation of one's own: evaluated exactly, and the best reply found."""
+def conversations(inputs: Inputs, quick: bool) -> Finding:
+    """Interactive protocols of parties with several bits: their exact value, and the best reply."""
     rng, worst, excess, private = generator("LIM-conversations"), 0.0, -math.inf, True
     one, two = um.path(2), um.hamming(2, (0, 1))
     for _ in range(INSTANCES):
@@ -272,14 +276,14 @@ def conversations(given: Given, quick: bool) -> Finding:
             best = um.multiparty.best_talk([one, two], [epsilon] * 2, lambda x, y, t=table: t[x, y])
             excess = max(excess, talk.value() - best.value())
     examples = {}
-    for name, published, asked in (
+    for name, published, problem in (
         ("XOR or AND", um.multiparty.xor_or_and, ([one, two], _xor_or_and, "zero-one")),
         ("Hamming distance", um.multiparty.hamming_distance, ([two, two], _distance, lambda f, y: 2 - abs(f - y))),
     ):
-        spaces, function, accuracy = asked
-        best = um.multiparty.best_talk(spaces, [given["epsilon"]] * 2, function, accuracy)
+        spaces, function, accuracy = problem
+        best = um.multiparty.best_talk(spaces, [inputs["epsilon"]] * 2, function, accuracy)
         examples[f"{name}: gain of the best conversation over the published one"] = (
-            best.value() - published(given["epsilon"]).value()
+            best.value() - published(inputs["epsilon"]).value()
         )
     computed = {
         "largest difference from a sum over all inputs and transcripts": worst,
@@ -299,7 +303,7 @@ def _distance(x: tuple[int, int], y: tuple[int, int]) -> int:
 
 
 @reproduces("LIM-several-hypotheses")
-def several_hypotheses(given: Given, quick: bool) -> Finding:
+def several_hypotheses(inputs: Inputs, quick: bool) -> Finding:
     """One mechanism for all pairs of hypotheses: no random private mechanism has a better worst pair."""
     rng, excess, gap = generator("LIM-several-hypotheses"), -math.inf, 0.0
     for _ in range(INSTANCES):
@@ -315,11 +319,11 @@ def several_hypotheses(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-correlated-records")
-def correlated_records(given: Given, quick: bool) -> Finding:
-    """A record with several people's bits: the best test of two joint laws, each person protected."""
+def correlated_records(inputs: Inputs, quick: bool) -> Finding:
+    """A record with several people's bits: the optimal test of two joint laws, each person protected."""
     from scipy.optimize import linprog
 
-    rng, excess, apart = generator("LIM-correlated-records"), -math.inf, 0.0
+    rng, excess, difference = generator("LIM-correlated-records"), -math.inf, 0.0
     for _ in range(INSTANCES):
         space, epsilon = um.hamming(int(rng.integers(1, 3)), 2), round(float(rng.uniform(0.3, 2)), 2)
         p0, p1 = rng.dirichlet(2 * np.ones(len(space.points)), 2)
@@ -333,17 +337,17 @@ def correlated_records(given: Given, quick: bool) -> Finding:
             upper[row, i], upper[row, j] = (-1, growth) if complement else (1, -growth)
             limits[row] = growth - 1 if complement else 0
         two = -float(linprog(p1 - p0, upper, limits, bounds=(0, 1)).fun)  # total variation needs two outputs
-        apart = max(apart, abs(um.local.for_records(space, p0, p1, epsilon, "tv").value - two))
-    alike, unlike = [0.4, 0.1, 0.1, 0.4], [0.1, 0.4, 0.4, 0.1]
+        difference = max(difference, abs(um.local.for_records(space, p0, p1, epsilon, "tv").value - two))
+    equal_law, different_law = [0.4, 0.1, 0.1, 0.4], [0.1, 0.4, 0.4, 0.1]
     bit = um.local.randomized_response(2, 1.0).matrix
-    alone = np.kron(bit, bit)
+    product = np.kron(bit, bit)
     computed = {
         "largest excess of a random mechanism": excess,
-        "largest difference from a linear program, total variation": apart,
+        "largest difference from a linear program, total variation": difference,
         "two people alike or not: gain over each one's own coin": um.local.for_records(
-            um.hamming(2, 2), alike, unlike, 1.0
+            um.hamming(2, 2), equal_law, different_law, 1.0
         ).value
-        - _kl(np.array(alike) @ alone, np.array(unlike) @ alone),
+        - _kl(np.array(equal_law) @ product, np.array(different_law) @ product),
     }
     return Finding(computed)
 

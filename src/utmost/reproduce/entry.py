@@ -1,7 +1,7 @@
-"""A claim of a paper, what Utmost computes for it, and the verdict.
+"""Claims of the papers, the computations of Utmost for them, and their verdicts.
 
-Claims live in `claims.toml`: where they stand, what they state, and, where a paper is wrong, what it should state. A
-function marked `@reproduces(key)` computes the same quantities with the public functions of Utmost; `judge` compares.
+`claims.toml` has the claims: their place, their statement, and, where a paper is wrong, our correction. A function
+marked `@reproduces(key)` computes the same quantities with the public functions of Utmost; `judge` compares.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-Given: TypeAlias = Mapping[str, Any]
+Inputs: TypeAlias = Mapping[str, Any]
 Verdict: TypeAlias = Literal["reproduced", "reproduced with our correction", "not reproduced"]
 PAPERS = {
     "BIN": "Torkamani, Ebrahimi, Sadeghi, D'Oliveira, Médard: Optimal Binary Differential Privacy via Graphs",
@@ -31,20 +31,30 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper states, as the data file holds it.
+    """A claim of a paper, as in the data file.
 
     Attributes
     ----------
-    key : the paper and the number of the item, such as "BIN-example-3"
-    where : page, section or equation
-    claim : the statement in one sentence
-    given : the numbers the paper starts from
-    stated : what it says comes out, by name; a number, a truth value, text, a list, or {at_least = x}, {at_most = x}
-    corrected : where a stated value is wrong, what is right instead
-    correction : the same in words
-    tolerance : how far a computed number may be from a stated one, because papers round
-    call : a public call that makes it
-    note : what a reader should know, such as what the printed page does not say
+    key : str
+        The paper and the number of the item, such as "BIN-example-3".
+    where : str
+        Page, section or equation.
+    claim : str
+        The statement in one sentence.
+    given : mapping
+        The paper's input numbers.
+    stated : mapping
+        The stated results by name: a number, a truth value, text, a list, or {at_least = x}, {at_most = x}.
+    corrected : mapping
+        The right values of results that are stated wrongly.
+    correction : str
+        The correction in words.
+    tolerance : float
+        The allowed difference between a computed and a stated number, because papers round.
+    call : str
+        A public call that computes it.
+    note : str
+        What a reader should know, such as what the printed page does not say.
     """
 
     key: str
@@ -66,9 +76,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was computed for a claim, under the names it uses, and how to draw it where the paper has a figure.
+    """The computed results of a claim, under its names, and a function that draws its figure, if the paper has one.
 
-    What the paper does not state may be computed beside it, for the reader.
+    It may hold further results that the paper does not state.
     """
 
     computed: Mapping[str, Any]
@@ -77,11 +87,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim with what was computed, how far apart they are, and the verdict.
+    """A claim with its computed results, their distance from the stated ones, and the verdict.
 
-    `distance` is the largest difference between a computed number and what the paper states; None if something other
-    than a number differs. `distance_corrected` is the same for what the paper should state, where we have a correction.
-    `why` says what is amiss with an entry that is not reproduced.
+    `distance` is the largest difference between a computed and a stated number; None if something other than a number
+    differs. `distance_corrected` is the same for our correction, where there is one. `why` is the reason of the verdict
+    "not reproduced".
     """
 
     claim: Claim
@@ -117,12 +127,12 @@ class Entry:
         }
 
 
-Computation: TypeAlias = Callable[[Given, bool], Finding]
+Computation: TypeAlias = Callable[[Inputs, bool], Finding]
 COMPUTATIONS: dict[str, Computation] = {}
 
 
 def reproduces(key: str) -> Callable[[Computation], Computation]:
-    """Mark the function that computes a claim; it takes the claim's `given` and whether to use reduced sizes."""
+    """Mark the function that computes a claim, from its `given` and whether to use reduced sizes."""
 
     def register(computation: Computation) -> Computation:
         if key in COMPUTATIONS:
@@ -141,7 +151,7 @@ def claims() -> tuple[Claim, ...]:
 
 
 class Judgement(NamedTuple):
-    """A verdict, how far what was computed is from what is stated and from its correction, and why it fails."""
+    """A verdict, the distances of the computed results from the stated and the corrected ones, and the reason."""
 
     verdict: Verdict
     distance: float | None
@@ -150,26 +160,33 @@ class Judgement(NamedTuple):
 
 
 def judge(claim: Claim, computed: Mapping[str, Any]) -> Judgement:
-    """Compare what was computed with a claim, and with its correction if it has one."""
+    """Compare the computed results with a claim, and with its correction if it has one."""
     missing = [name for name in claim.stated if name not in computed]
     if missing:
         return Judgement("not reproduced", None, None, f"not computed: {', '.join(missing)}")
-    right = {**claim.stated, **claim.corrected}
-    apart, after = _distance(claim.stated, computed), _distance(right, computed) if claim.corrected else None
+    expected = {**claim.stated, **claim.corrected}
+    distance, distance_corrected = (
+        _distance(claim.stated, computed),
+        _distance(expected, computed) if claim.corrected else None,
+    )
     if claim.corrected and _agree(claim.stated, computed, claim.tolerance):
-        return Judgement("not reproduced", apart, after, "what the paper states holds: our correction must be wrong")
-    if _agree(right, computed, claim.tolerance):
-        return Judgement("reproduced with our correction" if claim.corrected else "reproduced", apart, after, "")
-    wrong = [
+        return Judgement(
+            "not reproduced", distance, distance_corrected, "what the paper states holds: our correction must be wrong"
+        )
+    if _agree(expected, computed, claim.tolerance):
+        return Judgement(
+            "reproduced with our correction" if claim.corrected else "reproduced", distance, distance_corrected, ""
+        )
+    mismatches = [
         f"{name}: {'corrected' if name in claim.corrected else 'stated'} {value}, computed {plain(computed[name])}"
-        for name, value in right.items()
+        for name, value in expected.items()
         if not _agrees(value, computed[name], claim.tolerance)
     ]
-    return Judgement("not reproduced", apart, after, "; ".join(wrong))
+    return Judgement("not reproduced", distance, distance_corrected, "; ".join(mismatches))
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: NumPy's numbers and arrays, tuples and sets become Python's numbers and lists."""
+    """A value as JSON data: NumPy's numbers and arrays, tuples and sets become Python's numbers and lists."""
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, np.ndarray):
@@ -195,19 +212,19 @@ def _agree(stated: Mapping[str, Any], computed: Mapping[str, Any], tolerance: fl
 
 
 def _agrees(stated: Any, computed: Any, tolerance: float) -> bool:
-    return (apart := _apart(stated, plain(computed))) is not None and apart <= tolerance
+    return (difference := _difference(stated, plain(computed))) is not None and difference <= tolerance
 
 
 def _distance(stated: Mapping[str, Any], computed: Mapping[str, Any]) -> float | None:
-    return _largest([_apart(stated[name], plain(computed[name])) for name in stated])
+    return _largest([_difference(stated[name], plain(computed[name])) for name in stated])
 
 
-def _apart(stated: Any, computed: Any) -> float | None:
-    """How far a computed value is from a stated one; None if they differ in something that has no distance."""
+def _difference(stated: Any, computed: Any) -> float | None:
+    """The difference between a computed and a stated value; None if they differ in something other than a number."""
     if isinstance(stated, list):
         if not isinstance(computed, list) or len(stated) != len(computed):
             return None
-        return _largest([_apart(s, c) for s, c in zip(stated, computed, strict=True)])
+        return _largest([_difference(s, c) for s, c in zip(stated, computed, strict=True)])
     if isinstance(stated, bool | str) or isinstance(computed, bool) or not isinstance(computed, int | float):
         return 0.0 if type(stated) is type(computed) and stated == computed else None
     if isinstance(stated, Mapping):
@@ -217,5 +234,5 @@ def _apart(stated: Any, computed: Any) -> float | None:
 
 
 def _largest(parts: list[float | None]) -> float | None:
-    known = [part for part in parts if part is not None]
-    return max(known, default=0.0) if len(known) == len(parts) else None
+    differences = [part for part in parts if part is not None]
+    return max(differences, default=0.0) if len(differences) == len(parts) else None

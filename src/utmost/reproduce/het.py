@@ -9,18 +9,18 @@ import numpy as np
 
 import utmost as um
 from utmost.exact.arrays import Floats
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import generator, random_extensions, random_graph, simple_paths
 
 
 @reproduces("HET-figure-1")
-def figure_1(given: Given, quick: bool) -> Finding:
+def figure_1(inputs: Inputs, quick: bool) -> Finding:
     """Three votes: the first one better protected where it decides, always, or between all pairs."""
     votes = um.hamming(3, (1, 2))
     majority = {v: 2 if v.count(2) > 1 else 1 for v in votes.points}
-    mine = [(a, b) for a, b in votes.edges if a[0] != b[0]]
-    decides = [(a, b) for a, b in mine if majority[a] != majority[b]]
-    high, low = given["higher privacy"], given["lower privacy"]
+    first_person_edges = [(a, b) for a, b in votes.edges if a[0] != b[0]]
+    decides = [(a, b) for a, b in first_person_edges if majority[a] != majority[b]]
+    high, low = inputs["higher privacy"], inputs["lower privacy"]
     heterogeneous = um.per_edge(votes, dict.fromkeys(decides, high), default=low)
     personalised = um.personalized(votes, [high, low, low])
     best = [
@@ -35,7 +35,7 @@ def figure_1(given: Given, quick: bool) -> Finding:
         "edges on which the first vote decides": sorted(
             "".join(map(str, a)) + "-" + "".join(map(str, b)) for a, b in decides
         ),
-        "edges that personalised privacy must protect alike": len(mine),
+        "edges that personalised privacy must protect alike": len(first_person_edges),
         "pairs that d-privacy must specify": n * (n - 1) // 2,
         "heterogeneous is at least as accurate": best[0].value >= best[1].value - 1e-12,
         "verified": all(map(bool, (b.verify() for b in best))),
@@ -69,33 +69,35 @@ def _literal(space: um.Space, epsilons: Floats, seed: int, start: float) -> list
 
 
 @reproduces("HET-theorem-1")
-def theorem_1(given: Given, quick: bool) -> Finding:
+def theorem_1(inputs: Inputs, quick: bool) -> Finding:
     """Existence and the optimum with an epsilon per edge, against Algorithm 2 over all paths, printed and corrected."""
     rng = generator("HET-theorem-1")
     count = 25 if quick else 150
     agree, extended, corrected, printed = 0, 0, 0.0, 0.0
-    for space, truth, known in random_extensions(rng, count, 7):
+    for space, truth, known_values in random_extensions(rng, count, 7):
         epsilons = np.round(rng.uniform(0.1, 1.5, len(space.edge_indices)), 2)
         levels = um.per_edge(space, epsilon=epsilons)
-        seeds = [space.index(h) for h in known]
+        seeds = [space.index(h) for h in known_values]
         up = {
             side: [
-                _literal(space, epsilons, i, p if side else 1 - p) for i, p in zip(seeds, known.values(), strict=True)
+                _literal(space, epsilons, i, p if side else 1 - p)
+                for i, p in zip(seeds, known_values.values(), strict=True)
             ]
             for side in (True, False)
         }
         fits = all(
-            p <= min(bounds[i] for bounds in up[True]) + 1e-12 for i, p in zip(seeds, known.values(), strict=True)
+            p <= min(bounds[i] for bounds in up[True]) + 1e-12
+            for i, p in zip(seeds, known_values.values(), strict=True)
         )
         try:
-            best = um.binary.extend(space, truth, known, levels).mechanism
+            best = um.binary.extend(space, truth, known_values, levels).mechanism
         except um.errors.NoExtension:
             agree += not fits
             continue
         agree += fits
         extended += 1
         for i, v in enumerate(space.points):
-            if v not in known:
+            if v not in known_values:
                 one = best.probability(v, True)
                 least = min(bounds[i] for bounds in up[truth[v]])
                 corrected = max(corrected, abs(one - (least if truth[v] else 1 - least)))
@@ -114,7 +116,7 @@ def _random_path(rng: np.random.Generator) -> tuple[Floats, float]:
 
 
 @reproduces("HET-theorem-2")
-def theorem_2(given: Given, quick: bool) -> Finding:
+def theorem_2(inputs: Inputs, quick: bool) -> Finding:
     """The recursion (11) on a path graph."""
     rng = generator("HET-theorem-2")
     worst = 0.0
@@ -130,7 +132,7 @@ def theorem_2(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("HET-theorem-3")
-def theorem_3(given: Given, quick: bool) -> Finding:
+def theorem_3(inputs: Inputs, quick: bool) -> Finding:
     """The closed form on a path, with tau from (17) as printed (1..n) and with 0 and n allowed."""
     rng = generator("HET-theorem-3")
     printed = corrected = 0.0
@@ -151,20 +153,20 @@ def theorem_3(given: Given, quick: bool) -> Finding:
                 else math.exp(2 * sums[tau] - sums[i]) * alpha + 1 - math.exp(sums[tau] - sums[i])
                 for i in range(n + 1)
             ]
-            apart = max(abs(best.probability(i, True) - form[i]) for i in range(n + 1))
+            difference = max(abs(best.probability(i, True) - form[i]) for i in range(n + 1))
             if name == "printed":
-                printed = max(printed, apart)
+                printed = max(printed, difference)
             else:
-                corrected = max(corrected, apart)
+                corrected = max(corrected, difference)
     return Finding(
         {"largest difference with (17) over 1..n": printed, "largest difference with (17) over 0..n": corrected}
     )
 
 
 @reproduces("HET-corollary-1")
-def corollary_1(given: Given, quick: bool) -> Finding:
+def corollary_1(inputs: Inputs, quick: bool) -> Finding:
     """One epsilon everywhere: the printed formula and the corrected one."""
-    ratio, alpha, i = given["ratio"], given["alpha"], given["i"]
+    ratio, alpha, i = inputs["ratio"], inputs["alpha"], inputs["i"]
     tau = max(0, math.ceil(math.log(1 / (alpha * (1 + ratio))) / math.log(ratio)))
     best = um.binary.extend(um.path(i + 1), [True] * (i + 1), {0: alpha}, um.PureDP.from_ratio(ratio)).mechanism
     computed = {
@@ -178,7 +180,7 @@ def corollary_1(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("HET-lemma-3")
-def lemma_3(given: Given, quick: bool) -> Finding:
+def lemma_3(inputs: Inputs, quick: bool) -> Finding:
     """Which of the two bounds is tighter: growth up to 1/(e^eps + 1)."""
     rng = generator("HET-lemma-3")
     agree = 0
@@ -191,7 +193,7 @@ def lemma_3(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("HET-theorem-4")
-def theorem_4(given: Given, quick: bool) -> Finding:
+def theorem_4(inputs: Inputs, quick: bool) -> Finding:
     """Algorithm 1 from one vertex against the least bound over all simple paths."""
     rng = generator("HET-theorem-4")
     worst = 0.0
@@ -206,17 +208,18 @@ def theorem_4(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("HET-personalised")
-def personalised(given: Given, quick: bool) -> Finding:
+def personalised(inputs: Inputs, quick: bool) -> Finding:
     """Personalised privacy is the case in which an edge's epsilon is that of the person who changes."""
     rng = generator("HET-personalised")
     worst = 0.0
     for _ in range(10 if quick else 60):
         people = int(rng.integers(1, 5))
         space = um.hamming(people, 2)
-        mine = np.round(rng.uniform(0.1, 2, people), 2)
-        by_person = um.personalized(space, mine.tolist())
+        person_levels = np.round(rng.uniform(0.1, 2, people), 2)
+        by_person = um.personalized(space, person_levels.tolist())
         by_edge = um.per_edge(
-            space, {(a, b): mine[[x != y for x, y in zip(a, b, strict=True)].index(True)] for a, b in space.edges}
+            space,
+            {(a, b): person_levels[[x != y for x, y in zip(a, b, strict=True)].index(True)] for a, b in space.edges},
         )
         majority = [2 * sum(votes) > people for votes in space.points]
         one, other = (um.binary.balanced(space, majority, levels).mechanism.matrix for levels in (by_person, by_edge))
@@ -225,7 +228,7 @@ def personalised(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("HET-d-privacy")
-def d_privacy(given: Given, quick: bool) -> Finding:
+def d_privacy(inputs: Inputs, quick: bool) -> Finding:
     """A mechanism private on every edge is private between every two datasets at the length of the shortest path."""
     rng = generator("HET-d-privacy")
     worst = -math.inf

@@ -1,4 +1,4 @@
-"""The HTML index, `reproduce.json` and the pictures: what a reader who has only a paper looks through."""
+"""Write the HTML index, `reproduce.json` and the pictures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ nav a { margin-right: .8rem; } td a { white-space: nowrap; }
 
 
 def summary(entries: Sequence[Entry]) -> dict[str, Any]:
-    """All entries as plain data, and how many have which verdict."""
+    """All entries as plain data, with the number of each verdict."""
     counts = Counter(entry.verdict for entry in entries)
     return {
         "papers": {key: PAPERS[key] for key in dict.fromkeys(entry.claim.paper for entry in entries)},
@@ -48,7 +48,7 @@ def summary(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def tally(entries: Sequence[Entry]) -> str:
-    """How many entries have which verdict, in words."""
+    """The number of each verdict, in words."""
     counts = Counter(entry.verdict for entry in entries)
     return f"{len(entries)} entr{'ies' if len(entries) != 1 else 'y'}: " + ", ".join(
         f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict]
@@ -65,7 +65,7 @@ def write(entries: Sequence[Entry], folder: Path) -> tuple[Path, Path]:
 
 
 def require_free(folder: Path) -> None:
-    """Make the folder; refuse one whose `index.html` somebody else made."""
+    """Make the folder; refuse one with an `index.html` that Utmost did not write."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -103,18 +103,18 @@ def _article(entry: Entry) -> str:
     corrected = bool(c.corrected)
     head = f"<tr><th></th><th>stated</th>{'<th>corrected</th>' if corrected else ''}<th>computed</th></tr>"
     rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{_shown(c.stated.get(name))}</td>"
-        + (f"<td>{_shown(c.corrected.get(name, ''))}</td>" if corrected else "")
-        + f"<td>{_shown(entry.computed.get(name))}</td></tr>"
+        f"<tr><td>{html.escape(name)}</td><td>{_html_value(c.stated.get(name))}</td>"
+        + (f"<td>{_html_value(c.corrected.get(name, ''))}</td>" if corrected else "")
+        + f"<td>{_html_value(entry.computed.get(name))}</td></tr>"
         for name in names
     )
     parts = [
         f'<article id="{c.key}"><h3>{c.key} <span class="verdict {MARKS[entry.verdict]}">{entry.verdict}</span></h3>',
         f'<div class="where">{html.escape(c.where)}</div><p>{html.escape(c.claim)}</p>',
-        f"<p><b>Given:</b> {_shown(c.given)}</p>" if c.given else "",
+        f"<p><b>Given:</b> {_html_value(c.given)}</p>" if c.given else "",
         f"<table>{head}{rows}</table>",
-        f"<p>Largest distance from what is stated: {_far(entry.distance)}</p>",
-        f"<p>from our correction: {_far(entry.distance_corrected)}</p>" if corrected else "",
+        f"<p>Largest distance from what is stated: {_distance_words(entry.distance)}</p>",
+        f"<p>from our correction: {_distance_words(entry.distance_corrected)}</p>" if corrected else "",
         f"<p><b>Our correction:</b> {html.escape(c.correction)}</p>" if c.correction else "",
         f"<p><b>Why not:</b> {html.escape(entry.why)}</p>" if entry.why else "",
         f"<p>{html.escape(c.note)}</p>" if c.note else "",
@@ -125,7 +125,7 @@ def _article(entry: Entry) -> str:
     return "".join(parts)
 
 
-def _far(distance: float | None) -> str:
+def _distance_words(distance: float | None) -> str:
     return "something other than a number differs" if distance is None else f"{distance:.3g}"
 
 
@@ -134,16 +134,16 @@ def _source(key: str) -> str:
     return inspect.getsource(computation) if computation else ""
 
 
-def _shown(value: Any) -> str:
-    """A value for a reader: numbers to ten digits, bounds in words."""
+def _html_value(value: Any) -> str:
+    """A value as HTML: numbers with ten digits, bounds in words."""
     value = plain(value)
     if isinstance(value, dict):
         words = {"at_least": "at least ", "at_most": "at most "}
         if set(value) <= set(words):
-            return " and ".join(words[k] + _shown(v) for k, v in value.items())
-        return "; ".join(f"{html.escape(str(k))} = {_shown(v)}" for k, v in value.items())
+            return " and ".join(words[k] + _html_value(v) for k, v in value.items())
+        return "; ".join(f"{html.escape(str(k))} = {_html_value(v)}" for k, v in value.items())
     if isinstance(value, list):
-        return html.escape("[") + ", ".join(map(_shown, value)) + "]"
+        return html.escape("[") + ", ".join(map(_html_value, value)) + "]"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

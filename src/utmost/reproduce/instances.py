@@ -1,4 +1,4 @@
-"""Random graphs, distributions and mechanisms on which theorems are tried; every run sees the same ones."""
+"""Random graphs, distributions and mechanisms for testing theorems; the same ones in every run."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from utmost.exact.arrays import Floats
 
 
 def generator(name: str) -> np.random.Generator:
-    """A source of random instances with a seed of its own for each claim."""
+    """A random generator seeded by the name of a claim."""
     return np.random.default_rng(list(name.encode()))
 
 
 def random_graph(rng: np.random.Generator, points: int, share: float = 0.3) -> um.Space:
-    """A connected graph: a random tree and a share of the other edges."""
+    """A random connected graph: a random tree and a share of the other edges."""
     edges = {(int(rng.integers(i)), i) for i in range(1, points)}
     edges |= {pair for pair in itertools.combinations(range(points), 2) if rng.random() < share}
     return um.Space.from_edges(sorted(edges), points=range(points))
 
 
 def random_question(rng: np.random.Generator, space: um.Space) -> dict[Any, bool]:
-    """A truth for every point: true within some distance of a random point."""
-    far = space.distances_from(space.points[int(rng.integers(len(space.points)))])
-    return dict(zip(space.points, (far <= rng.integers(0, int(far.max()) + 1)).tolist(), strict=True))
+    """A random yes/no question: true within some distance of a random point."""
+    distances = space.distances_from(space.points[int(rng.integers(len(space.points)))])
+    return dict(zip(space.points, (distances <= rng.integers(0, int(distances.max()) + 1)).tolist(), strict=True))
 
 
 def random_extensions(
     rng: np.random.Generator, count: int, points: int
 ) -> Iterator[tuple[um.Space, dict[Any, bool], dict[Any, float]]]:
-    """Graphs with a question and values at a hitting set, near enough that many extend and some do not."""
+    """Random graphs with a question and values at a hitting set, of which many have an extension and some do not."""
     for _ in range(count):
         space = random_graph(rng, int(rng.integers(3, points + 1)))
         truth = random_question(rng, space)
         hits = set(um.binary.hitting_set(space, truth)) | {int(rng.integers(len(space.points)))}
         middle = rng.uniform(0.3, 0.7)
-        known = {h: round(float(np.clip(middle + rng.normal(0, 0.12), 0.01, 0.99)), 3) for h in sorted(hits)}
-        yield space, truth, known
+        known_values = {h: round(float(np.clip(middle + rng.normal(0, 0.12), 0.01, 0.99)), 3) for h in sorted(hits)}
+        yield space, truth, known_values
 
 
 def simple_paths(space: um.Space, start: int, end: int) -> Iterator[list[int]]:
-    """All paths between two points that meet no point twice, as positions."""
+    """All simple paths between two points, as lists of positions."""
     neighbours: dict[int, list[int]] = {i: [] for i in range(len(space.points))}
     for a, b in space.edge_indices.tolist():
         neighbours[a].append(b)
@@ -67,5 +67,5 @@ def private_mechanism(rng: np.random.Generator, space: um.Space, epsilon: float,
 
 
 def random_prior(rng: np.random.Generator, n: int) -> Floats:
-    """A distribution drawn evenly from all distributions on n points."""
+    """A random distribution on n points, uniform on the simplex."""
     return np.asarray(rng.dirichlet(np.ones(n)))

@@ -10,7 +10,7 @@ import numpy as np
 
 import utmost as um
 from utmost.exact.arrays import Floats
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import generator
 from utmost.reproduce.panels import panels
 
@@ -29,7 +29,7 @@ def _errors(mechanism: um.FiniteMechanism) -> Floats:
 
 
 @reproduces("LIM-theorem-2.2.1")
-def theorem_2_2_1(given: Given, quick: bool) -> Finding:
+def theorem_2_2_1(inputs: Inputs, quick: bool) -> Finding:
     """Private if and only if every test satisfies (2.1), on random mechanisms (Theorem 2.2.1, Corollary 2.2.2)."""
     rng = generator("LIM-theorem-2.2.1")
     agree, private, count = 0, 0, 60 if quick else 500
@@ -45,7 +45,7 @@ def theorem_2_2_1(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-theorem-2.2.4")
-def theorem_2_2_4(given: Given, quick: bool) -> Finding:
+def theorem_2_2_4(inputs: Inputs, quick: bool) -> Finding:
     """A mechanism can be simulated from another if and only if its region lies inside (Theorems 2.2.3 and 2.2.4)."""
     rng = generator("LIM-theorem-2.2.4")
     agree, inside, count = 0, 0, 30 if quick else 200
@@ -62,9 +62,9 @@ def theorem_2_2_4(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-figure-2.1")
-def figure_2_1(given: Given, quick: bool) -> Finding:
+def figure_2_1(inputs: Inputs, quick: bool) -> Finding:
     """The privacy region of a level: its corner, its total variation (Remark 2b), and its symmetry."""
-    epsilon, delta = given["epsilon"], given["delta"]
+    epsilon, delta = inputs["epsilon"], inputs["delta"]
     growth = math.exp(epsilon)
     level = um.ApproxDP(epsilon, delta)
     region = um.accounting.region(level)
@@ -84,7 +84,7 @@ def figure_2_1(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-remark-2")
-def remark_2(given: Given, quick: bool) -> Finding:
+def remark_2(inputs: Inputs, quick: bool) -> Finding:
     """When a level implies another, by the rule of Remark 2(a) and by the least delta."""
     rng = generator("LIM-remark-2")
     agree, implied, count = 0, 0, 100 if quick else 1000
@@ -99,13 +99,13 @@ def remark_2(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-theorem-2.4.1")
-def theorem_2_4_1(given: Given, quick: bool) -> Finding:
+def theorem_2_4_1(inputs: Inputs, quick: bool) -> Finding:
     """Basic composition holds; whether it can be tightened at the same total delta."""
     worst = -math.inf
     for k, epsilon, delta in itertools.product((1, 2, 5, 20), (0.1, 0.5, 1.0), (0.0, 0.01)):
         total = um.compose(um.ApproxDP(epsilon, delta), times=k)
         worst = max(worst, total.delta(k * epsilon) - k * delta)
-    k, epsilon, delta = given["k"], given["epsilon"], given["delta"]
+    k, epsilon, delta = inputs["k"], inputs["epsilon"], inputs["delta"]
     return Finding(
         {
             "largest excess of delta at k eps over k delta": worst,
@@ -117,7 +117,7 @@ def theorem_2_4_1(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-theorem-2.4.2")
-def theorem_2_4_2(given: Given, quick: bool) -> Finding:
+def theorem_2_4_2(inputs: Inputs, quick: bool) -> Finding:
     """Advanced composition (2.10) holds: the exact total is below it."""
     worst = -math.inf
     for k, epsilon, delta, slack in itertools.product((2, 10, 100), (0.01, 0.1, 0.5), (0.0, 0.001), (1e-6, 1e-2)):
@@ -129,7 +129,7 @@ def theorem_2_4_2(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-theorem-2.4.3")
-def theorem_2_4_3(given: Given, quick: bool) -> Finding:
+def theorem_2_4_3(inputs: Inputs, quick: bool) -> Finding:
     """The exact total at (k - 2i) eps, against the printed sum and against all outcomes of randomised response."""
     worst, regions = 0.0, 0
     for k, epsilon, delta in itertools.product((1, 2, 3, 10, 30), (0.05, 0.4, 1.0), (0.0, 0.1)):
@@ -140,16 +140,16 @@ def theorem_2_4_3(given: Given, quick: bool) -> Finding:
             )
             printed = 1 - (1 - delta) ** k * (1 - sums / (1 + math.exp(epsilon)) ** k)
             worst = max(worst, abs(total.delta(round((k - 2 * i) * epsilon, 12)) - printed))
-    k = given["k"]
-    yes = math.exp(given["epsilon"]) / (1 + math.exp(given["epsilon"]))
+    k = inputs["k"]
+    yes = math.exp(inputs["epsilon"]) / (1 + math.exp(inputs["epsilon"]))
     losses = {sum(signs) for signs in itertools.product((1, -1), repeat=k)}
     regions = sum(loss >= 0 for loss in losses)
     outcomes = [
         (yes ** signs.count(1) * (1 - yes) ** signs.count(-1), sum(signs))
         for signs in itertools.product((1, -1), repeat=k)
     ]
-    exact = um.compose(um.PureDP(given["epsilon"]), times=k).delta(given["epsilon"])
-    summed = sum(p * max(0.0, 1 - math.exp(given["epsilon"] * (1 - loss))) for p, loss in outcomes)
+    exact = um.compose(um.PureDP(inputs["epsilon"]), times=k).delta(inputs["epsilon"])
+    summed = sum(p * max(0.0, 1 - math.exp(inputs["epsilon"] * (1 - loss))) for p, loss in outcomes)
     return Finding(
         {
             "largest difference from (2.11)": worst,
@@ -160,22 +160,22 @@ def theorem_2_4_3(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-figure-2.4")
-def figure_2_4(given: Given, quick: bool) -> Finding:
+def figure_2_4(inputs: Inputs, quick: bool) -> Finding:
     """The privacy region of k = 1..5 releases at eps = 0.4 shrinks to the corner as k grows."""
-    epsilon = given["epsilon"]
+    epsilon = inputs["epsilon"]
     variation = {
         delta: [um.compose(um.ApproxDP(epsilon, delta), times=k).delta(0) for k in range(1, 6)]
-        for delta in given["deltas"]
+        for delta in inputs["deltas"]
     }
     computed = {
         "regions grow with k": all(sorted(v) == v for v in variation.values()),
-        "total variation, delta = 0": variation[given["deltas"][0]],
-        "total variation, delta = 0.1": variation[given["deltas"][1]],
+        "total variation, delta = 0": variation[inputs["deltas"][0]],
+        "total variation, delta = 0.1": variation[inputs["deltas"][1]],
     }
 
     def draw() -> Any:
-        figure, axes = panels([f"LIM Figure 2.4: ε = {epsilon}, δ = {d:g}" for d in given["deltas"]], 4.8, 4.4)
-        for axis, delta in zip(axes, given["deltas"], strict=True):
+        figure, axes = panels([f"LIM Figure 2.4: ε = {epsilon}, δ = {d:g}" for d in inputs["deltas"]], 4.8, 4.4)
+        for axis, delta in zip(axes, inputs["deltas"], strict=True):
             for k in range(1, 6):
                 axis.plot(*um.compose(um.ApproxDP(epsilon, delta), times=k).region().corners.T, label=f"k = {k}")
             axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
@@ -188,11 +188,11 @@ def figure_2_4(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-figure-2.5")
-def figure_2_5(given: Given, quick: bool) -> Finding:
+def figure_2_5(inputs: Inputs, quick: bool) -> Finding:
     """30 releases at (0.1, 0.001): the three theorems; the exact one is the tightest."""
-    k, epsilon, delta = given["k"], given["epsilon"], given["delta"]
+    k, epsilon, delta = inputs["k"], inputs["epsilon"], inputs["delta"]
     total = um.compose(um.ApproxDP(epsilon, delta), times=k)
-    budget = given["total delta"]
+    budget = inputs["total delta"]
     slack = budget - k * delta
     computed = {
         "epsilon by Theorem 2.4.1": k * epsilon,
@@ -210,7 +210,7 @@ def figure_2_5(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-theorem-2.4.4")
-def theorem_2_4_4(given: Given, quick: bool) -> Finding:
+def theorem_2_4_4(inputs: Inputs, quick: bool) -> Finding:
     """(2.12) and its short form hold, and improve on (2.10); what Section 2.4.2 says of their order."""
     worst = short = gain = -math.inf
     for k, epsilon, delta, slack in itertools.product((2, 10, 100), (0.01, 0.1, 0.5, 0.9), (0.0, 0.001), (1e-6, 1e-2)):
@@ -221,7 +221,7 @@ def theorem_2_4_4(given: Given, quick: bool) -> Finding:
         short = max(short, bound - simple)
         gain = max(gain, bound - um.accounting.theorems.advanced(epsilon, k, slack))
     ratios = []
-    for k in given["ks"]:
+    for k in inputs["ks"]:
         epsilon = 1 / k  # so that epsilon = delta and the printed order is k eps^2 alone
         ratios.append(um.compose(um.PureDP(epsilon), times=k).epsilon(epsilon) / (k * epsilon**2))
     return Finding(
@@ -235,7 +235,7 @@ def theorem_2_4_4(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-theorem-2.4.5")
-def theorem_2_4_5(given: Given, quick: bool) -> Finding:
+def theorem_2_4_5(inputs: Inputs, quick: bool) -> Finding:
     """(2.13) for different levels, against certified bounds on the exact total."""
     rng = generator("LIM-theorem-2.4.5")
     worst = -math.inf
@@ -250,7 +250,7 @@ def theorem_2_4_5(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-equation-2.11")
-def equation_2_11(given: Given, quick: bool) -> Finding:
+def equation_2_11(inputs: Inputs, quick: bool) -> Finding:
     """The list against the exact delta of the composition at each of its epsilons."""
     off = 0.0
     levels = [um.ApproxDP("0.1", "0.001"), um.PureDP(1), um.ApproxDP("0.5", "0.05")]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import utmost as um
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import generator, random_prior
 from utmost.reproduce.lim_tables import (
     better_of_both,
@@ -26,16 +26,16 @@ def _information_share(p: Any, epsilon: float, mechanism: Any) -> float:
 
 
 @reproduces("LIM-theorem-3.5.1")
-def theorem_3_5_1(given: Given, quick: bool) -> Finding:
+def theorem_3_5_1(inputs: Inputs, quick: bool) -> Finding:
     """At small epsilon the binary mechanism keeps most information, unless several sets are nearest to one half."""
     rng = generator("LIM-theorem-3.5.1")
     least = 1.0
     for _ in range(5 if quick else 40):
         p = random_prior(rng, int(rng.integers(2, 6)))
-        epsilon = given["epsilon"]
+        epsilon = inputs["epsilon"]
         least = min(least, _information_share(p, epsilon, um.local.binary_for_information(p, epsilon)))
     even = [1 / 3] * 3
-    shares = [_information_share(even, e, um.local.binary_for_information(even, e)) for e in given["epsilons"]]
+    shares = [_information_share(even, e, um.local.binary_for_information(even, e)) for e in inputs["epsilons"]]
     return Finding(
         {
             "least share of the optimum, random priors": least,
@@ -46,7 +46,7 @@ def theorem_3_5_1(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-theorem-3.5.2")
-def theorem_3_5_2(given: Given, quick: bool) -> Finding:
+def theorem_3_5_2(inputs: Inputs, quick: bool) -> Finding:
     """How far the binary mechanism can be from the most information, for epsilon up to 1."""
     rng = generator("LIM-theorem-3.5.2")
     least = math.inf
@@ -58,24 +58,24 @@ def theorem_3_5_2(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-theorem-3.5.3")
-def theorem_3_5_3(given: Given, quick: bool) -> Finding:
+def theorem_3_5_3(inputs: Inputs, quick: bool) -> Finding:
     """At large epsilon randomised response keeps most information."""
     rng = generator("LIM-theorem-3.5.3")
     least = 1.0
     for _ in range(5 if quick else 40):
         k = int(rng.integers(2, 6))
         share = _information_share(
-            random_prior(rng, k), given["epsilon"], um.local.randomized_response(k, given["epsilon"])
+            random_prior(rng, k), inputs["epsilon"], um.local.randomized_response(k, inputs["epsilon"])
         )
         least = min(least, share)
     return Finding({"least share of the optimum": least})
 
 
 @reproduces("LIM-corollary-3.5.4")
-def corollary_3_5_4(given: Given, quick: bool) -> Finding:
+def corollary_3_5_4(inputs: Inputs, quick: bool) -> Finding:
     """The most information at small epsilon, and (3.23)."""
     rng = generator("LIM-corollary-3.5.4")
-    epsilon = given["epsilon"]
+    epsilon = inputs["epsilon"]
     largest, worst = 0.0, 0.0
     for _ in range(10 if quick else 60):
         p = random_prior(rng, int(rng.integers(2, 7)))
@@ -89,17 +89,17 @@ def corollary_3_5_4(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-corollary-3.5.5")
-def corollary_3_5_5(given: Given, quick: bool) -> Finding:
+def corollary_3_5_5(inputs: Inputs, quick: bool) -> Finding:
     """The most information at large epsilon, and the remainder of (3.24)."""
     rng = generator("LIM-corollary-3.5.5")
-    epsilon = given["epsilon"]
+    epsilon = inputs["epsilon"]
     holds, remainder, ours = True, 0.0, 0.0
     for _ in range(10 if quick else 60):
         k = int(rng.integers(2, 6))
         p = 0.7 * random_prior(rng, k) + 0.3 / k
         entropy = float(-p @ np.log(p))
         best = um.local.for_information(p, epsilon).value
-        holds &= best <= entropy - (1 - given["slack"]) * (k - 1) * epsilon * math.exp(-epsilon)
+        holds &= best <= entropy - (1 - inputs["slack"]) * (k - 1) * epsilon * math.exp(-epsilon)
         response = um.local.information(um.local.randomized_response(k, epsilon), p)
         rest = (response - entropy + (k - 1) * epsilon * math.exp(-epsilon)) * math.exp(epsilon)
         remainder = max(remainder, abs(rest) * math.exp(epsilon))
@@ -114,24 +114,24 @@ def corollary_3_5_5(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-figure-3.6")
-def figure_3_6(given: Given, quick: bool) -> Finding:
+def figure_3_6(inputs: Inputs, quick: bool) -> Finding:
     """Mutual information of four mechanisms on random priors over six letters."""
-    epsilons, count = sizes(given, quick)
-    table = informations(given["letters"], count, epsilons)
+    epsilons, count = sizes(inputs, quick)
+    table = informations(inputs["letters"], count, epsilons)
     return Finding(compare(table), lambda: draw_comparison(table, list(epsilons), "LIM Figure 3.6", "I(X;Y) / H(X)"))
 
 
 @reproduces("LIM-figure-3.7")
-def figure_3_7(given: Given, quick: bool) -> Finding:
+def figure_3_7(inputs: Inputs, quick: bool) -> Finding:
     """The better of the binary mechanism and randomised response, as a share of the most information."""
-    return better_of_both(given, quick, informations, "LIM Figure 3.7")
+    return better_of_both(inputs, quick, informations, "LIM Figure 3.7")
 
 
 @reproduces("LIM-figure-3.8")
-def figure_3_8(given: Given, quick: bool) -> Finding:
+def figure_3_8(inputs: Inputs, quick: bool) -> Finding:
     """The scaling (3.23) at epsilon = 0.1 and (3.24) at epsilon = 10."""
-    letters, count, epsilons = given["letters"], 12 if quick else given["instances"], tuple(given["epsilons"])
+    letters, count, epsilons = inputs["letters"], 12 if quick else inputs["instances"], tuple(inputs["epsilons"])
     table = informations(letters, count, epsilons)
     predicted = np.array([um.local.information_at_high_privacy(p, epsilons[0]) for p, _ in instances(letters, count)])
     small = predicted / (epsilons[0] ** 2 / 2), predicted, "P(T) P(Tᶜ)"
-    return scaling(table, small, (table[:, 1, 4], "H(X)"), given, "I(X;Y)", "(3.23)")
+    return scaling(table, small, (table[:, 1, 4], "H(X)"), inputs, "I(X;Y)", "(3.23)")

@@ -8,15 +8,15 @@ import numpy as np
 
 import utmost as um
 from utmost.exact.arrays import Floats
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import generator
 from utmost.space.sparse import coo_array
 
 
 @reproduces("LIM-figure-2.2")
-def figure_2_2(given: Given, quick: bool) -> Finding:
+def figure_2_2(inputs: Inputs, quick: bool) -> Finding:
     """The density in the plane: it adds up to 1, has steps of e^-eps, and is private."""
-    epsilon, gamma = given["epsilon"], given["gamma"]
+    epsilon, gamma = inputs["epsilon"], inputs["gamma"]
     noise = um.noise.staircase(epsilon, dimension=2, gamma=gamma)
     radii = np.arange(0, 60, 0.001) + 0.0005
     density = noise.density(np.column_stack([radii, np.zeros_like(radii)]))
@@ -52,19 +52,19 @@ def _least_layered_cost(epsilon: float, layers: int, periods: int) -> float:
     entries = np.column_stack([scale[[i for i, _ in near]], -math.exp(epsilon) * scale[[j for _, j in near]]])
     entries /= scale[[i for i, _ in near]][:, None]
     table = coo_array((entries.ravel(), (rows, columns)), shape=(len(near), n)).tocsr()
-    found = linprog(
+    solution = linprog(
         costs * scale, A_ub=table, b_ub=np.zeros(len(near)), A_eq=(volumes * scale)[None], b_eq=[1.0], method="highs"
     )
-    return float(found.fun)
+    return float(solution.fun)
 
 
 @reproduces("LIM-theorem-2.3.1")
-def theorem_2_3_1(given: Given, quick: bool) -> Finding:
+def theorem_2_3_1(inputs: Inputs, quick: bool) -> Finding:
     """No private density of l1 layers costs less than the best staircase: by linear programming."""
     excess = []
-    for epsilon in given["epsilons"]:
+    for epsilon in inputs["epsilons"]:
         least = _least_layered_cost(
-            epsilon, given["layers"] // (2 if quick else 1), 4 + round(given["reach"] / epsilon)
+            epsilon, inputs["layers"] // (2 if quick else 1), 4 + round(inputs["reach"] / epsilon)
         )
         excess.append(least / um.noise.staircase(epsilon, dimension=2).expected_cost - 1)
     return Finding({"least relative excess": min(excess), "largest relative excess": max(excess)})
@@ -78,7 +78,7 @@ def _printed_cost(gamma: Floats, b: float) -> Floats:
 
 
 @reproduces("LIM-equation-2.9")
-def equation_2_9(given: Given, quick: bool) -> Finding:
+def equation_2_9(inputs: Inputs, quick: bool) -> Finding:
     """The cost in the plane in closed form."""
     rng = generator("LIM-equation-2.9")
     worst = 0.0
@@ -90,7 +90,7 @@ def equation_2_9(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-figure-2.3")
-def figure_2_3(given: Given, quick: bool) -> Finding:
+def figure_2_3(inputs: Inputs, quick: bool) -> Finding:
     """The best gamma against b = e^-eps, and the minimiser of (2.9) by search."""
     bs = np.linspace(0.02, 0.98, 13 if quick else 49)
     best = np.array([um.noise.staircase(float(-math.log(b)), dimension=2).gamma for b in bs])
@@ -103,9 +103,9 @@ def figure_2_3(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-corollary-2.3.2")
-def corollary_2_3_2(given: Given, quick: bool) -> Finding:
+def corollary_2_3_2(inputs: Inputs, quick: bool) -> Finding:
     """Both asymptotes, and those of Laplace and of two independent staircases."""
-    small, large = given["small epsilon"], given["large epsilon"]
+    small, large = inputs["small epsilon"], inputs["large epsilon"]
 
     def cost(epsilon: float) -> float:
         return um.noise.staircase(epsilon, dimension=2).expected_cost

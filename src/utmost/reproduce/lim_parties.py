@@ -9,34 +9,37 @@ import numpy as np
 
 import utmost as um
 from utmost.exact.arrays import Floats
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import generator
 
 
 def _random_protocol(rng: np.random.Generator, epsilons: list[float], rounds: int) -> Floats:
     """Pr[transcript | bits] of a random interactive protocol.
 
-    In each round every party says a bit that depends on all that was said, and spends a share of its epsilon, so that
-    the whole transcript is private for it.
+    In each round every party says a bit that depends on the transcript so far, and spends a share of its epsilon, so
+    that the whole transcript is private for it.
     """
     k = len(epsilons)
     bits = list(itertools.product((0, 1), repeat=k))
     table: dict[tuple[int, ...], Floats] = {(): np.ones(len(bits))}
     for _, party in itertools.product(range(rounds), range(k)):
         longer: dict[tuple[int, ...], Floats] = {}
-        for said, chances in table.items():
+        for transcript, chances in table.items():
             e = epsilons[party] / rounds
             low = rng.uniform(0, 1)
             high = float(um.PureDP(round(e, 9)).upper(low)) if rng.random() < 0.8 else low
-            say = (low, high) if rng.random() < 0.5 else (high, low)
-            mine = np.array([say[x[party]] for x in bits])
-            longer[(*said, 0)], longer[(*said, 1)] = chances * (1 - mine), chances * mine
+            chances_of_one = (low, high) if rng.random() < 0.5 else (high, low)
+            chances_by_bits = np.array([chances_of_one[x[party]] for x in bits])
+            longer[(*transcript, 0)], longer[(*transcript, 1)] = (
+                chances * (1 - chances_by_bits),
+                chances * chances_by_bits,
+            )
         table = longer
     return np.array(list(table.values())).T
 
 
 @reproduces("LIM-theorem-4.4.1")
-def theorem_4_4_1(given: Given, quick: bool) -> Finding:
+def theorem_4_4_1(inputs: Inputs, quick: bool) -> Finding:
     """Randomised response against random interactive protocols; and, with a delta, a conversation that beats it."""
     rng = generator("LIM-theorem-4.4.1")
     excess = -math.inf
@@ -48,7 +51,7 @@ def theorem_4_4_1(given: Given, quick: bool) -> Finding:
         right = np.array([[values[i] == y for y in sorted(set(values))] for i in range(2**k)], dtype=float)
         accuracy = float((chances.T @ right).max(axis=1).sum() / 2**k)
         excess = max(excess, accuracy - um.multiparty.optimal(values, epsilons).value())
-    epsilon, delta, other = given["level"]
+    epsilon, delta, other = inputs["level"]
     talk = um.multiparty.and_saving_delta(um.ApproxDP(epsilon, delta), um.PureDP(other))
     return Finding(
         {
@@ -62,60 +65,62 @@ def theorem_4_4_1(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("LIM-corollary-4.5.1")
-def corollary_4_5_1(given: Given, quick: bool) -> Finding:
+def corollary_4_5_1(inputs: Inputs, quick: bool) -> Finding:
     """The XOR of k bits: the printed sum, on average and in the worst case, and what small epsilons give."""
     worst = 0.0
-    for k, epsilon in itertools.product(range(1, given["parties"] + 1), given["epsilons"]):
+    for k, epsilon in itertools.product(range(1, inputs["parties"] + 1), inputs["epsilons"]):
         growth = math.exp(epsilon)
         printed = sum(math.comb(k, 2 * i) * growth ** (k - 2 * i) for i in range(k // 2 + 1)) / (1 + growth) ** k
-        found = [um.multiparty.xor_accuracy([epsilon] * k).apart]
+        accuracies = [um.multiparty.xor_accuracy([epsilon] * k).apart]
         if k <= (4 if quick else 8):
-            found += [um.multiparty.optimal("xor", [epsilon] * k, criterion=c).value() for c in ("average", "worst")]
-        worst = max([worst, *(abs(x - printed) for x in found)])
-    small, k = given["small epsilon"], 3
-    apart, together = um.multiparty.xor_accuracy([small] * k)
+            accuracies += [
+                um.multiparty.optimal("xor", [epsilon] * k, criterion=c).value() for c in ("average", "worst")
+            ]
+        worst = max([worst, *(abs(x - printed) for x in accuracies)])
+    small, k = inputs["small epsilon"], 3
+    separate, joint = um.multiparty.xor_accuracy([small] * k)
     flipped = um.multiparty.optimal("xor", [1.0, 1.0]).mechanism(0).matrix[0, 1]
     return Finding(
         {
             "largest difference from the sum": worst,
-            "(accuracy - 1/2) / (2^-(k+1) eps^k), k = 3, eps = 0.01": (apart - 0.5) / (2.0 ** -(k + 1) * small**k),
-            "(accuracy together - 1/2) / eps, eps = 0.01": (together - 0.5) / small,
+            "(accuracy - 1/2) / (2^-(k+1) eps^k), k = 3, eps = 0.01": (separate - 0.5) / (2.0 ** -(k + 1) * small**k),
+            "(accuracy together - 1/2) / eps, eps = 0.01": (joint - 0.5) / small,
             "probability that a response is flipped, eps = 1": float(flipped),
         }
     )
 
 
 @reproduces("LIM-figure-4.2-left")
-def figure_4_2_left(given: Given, quick: bool) -> Finding:
+def figure_4_2_left(inputs: Inputs, quick: bool) -> Finding:
     """XOR or AND of three bits of two parties: randomised response and the conversation."""
-    epsilons = given["epsilons"][:: 3 if quick else 1]
+    epsilons = inputs["epsilons"][:: 3 if quick else 1]
     talks = [um.multiparty.xor_or_and(float(e)) for e in epsilons]
-    apart, talking = [t.apart.value() for t in talks], [t.value() for t in talks]
-    least, most = (um.multiparty.xor_or_and(e) for e in (given["zero"], given["large"]))
+    separate, interactive = [t.apart.value() for t in talks], [t.value() for t in talks]
+    at_zero, at_large = (um.multiparty.xor_or_and(e) for e in (inputs["zero"], inputs["large"]))
     computed = {
-        "accuracy at eps = 0": [least.apart.value(), least.value()],
-        "accuracy at large eps": [most.apart.value(), most.value()],
-        "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(talking, apart, strict=True))),
-        "largest gain": max(t - a for t, a in zip(talking, apart, strict=True)),
+        "accuracy at eps = 0": [at_zero.apart.value(), at_zero.value()],
+        "accuracy at large eps": [at_large.apart.value(), at_large.value()],
+        "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(interactive, separate, strict=True))),
+        "largest gain": max(t - a for t, a in zip(interactive, separate, strict=True)),
         "it is private": all(bool(t.verify()) for t in talks[:2]),
     }
     return Finding(computed, lambda: um.plot.interaction("xor or and", epsilons))
 
 
 @reproduces("LIM-figure-4.2-right")
-def figure_4_2_right(given: Given, quick: bool) -> Finding:
+def figure_4_2_right(inputs: Inputs, quick: bool) -> Finding:
     """The Hamming distance of two bits each."""
-    epsilons = given["epsilons"][:: 3 if quick else 1]
+    epsilons = inputs["epsilons"][:: 3 if quick else 1]
     talks = [um.multiparty.hamming_distance(float(e)) for e in epsilons]
-    apart, talking = [t.apart.value() for t in talks], [t.value() for t in talks]
-    least, most = (um.multiparty.hamming_distance(e) for e in (given["zero"], given["large"]))
+    separate, interactive = [t.apart.value() for t in talks], [t.value() for t in talks]
+    at_zero, at_large = (um.multiparty.hamming_distance(e) for e in (inputs["zero"], inputs["large"]))
     computed = {
-        "accuracy at eps = 0": [least.apart.value(), least.value()],
-        "accuracy at large eps": [most.apart.value(), most.value()],
-        "best guess at eps = 0": least.decide(
-            (least.first.outputs[0], least.second[least.first.outputs[0]].outputs[0])
+        "accuracy at eps = 0": [at_zero.apart.value(), at_zero.value()],
+        "accuracy at large eps": [at_large.apart.value(), at_large.value()],
+        "best guess at eps = 0": at_zero.decide(
+            (at_zero.first.outputs[0], at_zero.second[at_zero.first.outputs[0]].outputs[0])
         ).answer,
-        "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(talking, apart, strict=True))),
-        "largest gain": max(t - a for t, a in zip(talking, apart, strict=True)),
+        "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(interactive, separate, strict=True))),
+        "largest gain": max(t - a for t, a in zip(interactive, separate, strict=True)),
     }
     return Finding(computed, lambda: um.plot.interaction("hamming distance", epsilons))

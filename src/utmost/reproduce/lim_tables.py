@@ -10,7 +10,7 @@ import numpy as np
 
 import utmost as um
 from utmost.exact.arrays import Floats
-from utmost.reproduce.entry import Finding, Given
+from utmost.reproduce.entry import Finding, Inputs
 from utmost.reproduce.instances import generator, random_prior
 from utmost.reproduce.panels import curves, panels
 
@@ -88,23 +88,23 @@ def draw_comparison(table: Floats, epsilons: list[float], title: str, what: str)
     return figure
 
 
-def sizes(given: Given, quick: bool) -> tuple[tuple[float, ...], int]:
+def sizes(inputs: Inputs, quick: bool) -> tuple[tuple[float, ...], int]:
     """Which epsilons and how many instances, reduced or not."""
-    epsilons = given["epsilons"]
-    return (tuple(epsilons[::3]) if quick else tuple(epsilons)), (12 if quick else given["instances"])
+    epsilons = inputs["epsilons"]
+    return (tuple(epsilons[::3]) if quick else tuple(epsilons)), (12 if quick else inputs["instances"])
 
 
-def better_of_both(given: Given, quick: bool, table_of: Table, title: str) -> Finding:
+def better_of_both(inputs: Inputs, quick: bool, table_of: Table, title: str) -> Finding:
     """What the better of the two simple mechanisms reaches of the optimum (Figures 3.4 and 3.7)."""
-    epsilons, count = sizes(given, quick)
+    epsilons, count = sizes(inputs, quick)
     shares = {}
-    for k in given["sizes"]:
+    for k in inputs["sizes"]:
         table = table_of(k, count, epsilons)
         shares[k] = np.maximum(table[:, :, 1], table[:, :, 2]) / table[:, :, 0]
 
     def draw() -> Any:
-        figure, axes = panels([f"{title}, k = {k}" for k in given["sizes"]], 4.2, 3.0, columns=2)
-        for axis, k in zip(axes, given["sizes"], strict=True):
+        figure, axes = panels([f"{title}, k = {k}" for k in inputs["sizes"]], 4.2, 3.0, columns=2)
+        for axis, k in zip(axes, inputs["sizes"], strict=True):
             axis.plot(epsilons, shares[k].T, color="#4271ae", linewidth=0.4, alpha=0.5)
             axis.set_ylim(0.5, 1.02)
             axis.set_xlabel("ε")
@@ -115,13 +115,18 @@ def better_of_both(given: Given, quick: bool, table_of: Table, title: str) -> Fi
 
 
 def scaling(
-    table: Floats, small: tuple[Floats, Floats, str], large: tuple[Floats, str], given: Given, what: str, equation: str
+    table: Floats,
+    small: tuple[Floats, Floats, str],
+    large: tuple[Floats, str],
+    inputs: Inputs,
+    what: str,
+    equation: str,
 ) -> Finding:
     """How the optimum scales at a small and at a large epsilon (Figures 3.5 and 3.8).
 
     `small` is what the value is drawn against, what is predicted, and its name; `large` what it is drawn against.
     """
-    epsilons, title = given["epsilons"], given["title"]
+    epsilons, title = inputs["epsilons"], inputs["title"]
     binary, response = table[:, 0, 1], table[:, 1, 2]
     computed = {
         f"largest relative difference from {equation} at 0.1": np.abs(binary / small[1] - 1).max(),

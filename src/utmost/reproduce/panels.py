@@ -1,4 +1,4 @@
-"""Pictures laid out like the papers' that no function of `plot` draws: several panels side by side."""
+"""Figures of several panels, laid out as in the papers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Figure: TypeAlias = Any
 def panels(
     titles: Sequence[str], width: float = 4.6, height: float = 3.6, columns: int | None = None
 ) -> tuple[Figure, list[Any]]:
-    """A figure with axes side by side, or so many to a row, one title each."""
+    """A figure with a titled panel for each title, in rows of `columns` panels."""
     from matplotlib.figure import Figure as Canvas
 
     across = columns or len(titles)

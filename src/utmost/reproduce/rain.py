@@ -10,19 +10,19 @@ import numpy as np
 
 import utmost as um
 from utmost.exact.arrays import Floats
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import generator, private_mechanism, random_graph
 
 COLOURS = ("blue", "red", "green")
 
 
 @reproduces("RAIN-figure-1")
-def figure_1(given: Given, quick: bool) -> Finding:
+def figure_1(inputs: Inputs, quick: bool) -> Finding:
     """A rainbow graph, its boundary rainbow graph, and the mechanism pulled back from it."""
-    space = um.Space.from_edges([tuple(e) for e in given["edges"]])
-    preferences = {v: tuple(given["rainbows"][r]) for r, vertices in given["regions"].items() for v in vertices}
+    space = um.Space.from_edges([tuple(e) for e in inputs["edges"]])
+    preferences = {v: tuple(inputs["rainbows"][r]) for r, vertices in inputs["regions"].items() for v in vertices}
     lines, onto = um.rainbow.boundary_space(space, preferences)
-    level = um.PureDP.from_ratio(given["ratio"])
+    level = um.PureDP.from_ratio(inputs["ratio"])
     best = um.rainbow.best_boundary(space, preferences, level)
     rows = {
         r: best.mechanism.row(um.rainbow.find_regions(space, preferences).boundary(r)[0])
@@ -58,15 +58,15 @@ def _orders(rows: Floats) -> list[str]:
     return ["".join("BRG"[j] for j in np.argsort(row, kind="stable")) for row in rows]
 
 
-def _example(given: Given) -> tuple[Floats, dict[str, Any]]:
-    exact = [Fraction(x) for x in given["boundary exactly"]]
-    level = um.PureDP.from_ratio(given["ratio"])
-    rows = um.rainbow.line([float(x) for x in exact], level, given["length"])
+def _example(inputs: Inputs) -> tuple[Floats, dict[str, Any]]:
+    exact = [Fraction(x) for x in inputs["boundary exactly"]]
+    level = um.PureDP.from_ratio(inputs["ratio"])
+    rows = um.rainbow.line([float(x) for x in exact], level, inputs["length"])
     red, blue = _regimes(rows, level.growth)
     orders = _orders(rows)
     changes = [i - 1 for i in range(1, len(orders)) if orders[i] != orders[i - 1]]
     return rows, {
-        "the boundary adds up to": round(sum(given["boundary"]), 12),
+        "the boundary adds up to": round(sum(inputs["boundary"]), 12),
         "tau_R": red,
         "tau_B": blue,
         "the order changes after": changes,
@@ -78,9 +78,9 @@ def _example(given: Given) -> tuple[Floats, dict[str, Any]]:
 
 
 @reproduces("RAIN-example-1")
-def example_1(given: Given, quick: bool) -> Finding:
+def example_1(inputs: Inputs, quick: bool) -> Finding:
     """Three regimes: blue and red grow, then only blue, then red and green fall."""
-    rows, computed = _example(given)
+    rows, computed = _example(inputs)
     red = rows[computed["tau_R"] : computed["tau_B"] + 1, 1]
     top = int(np.argmax(red))
     computed["red first rises, then falls, between tau_R and tau_B"] = bool(
@@ -90,17 +90,17 @@ def example_1(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("RAIN-example-2")
-def example_2(given: Given, quick: bool) -> Finding:
+def example_2(inputs: Inputs, quick: bool) -> Finding:
     """The same with blue and red exchanged at the boundary."""
-    rows, computed = _example(given)
+    rows, computed = _example(inputs)
     red = rows[computed["tau_R"] : computed["tau_B"] + 1, 1]
     computed["red does not rise between tau_R and tau_B"] = bool((np.diff(red) <= 0).all())
     return Finding(computed)
 
 
-def _figure_2(given: Given, part: str) -> Finding:
-    level = um.PureDP.from_ratio(given["ratio"])
-    rows = um.rainbow.line([float(Fraction(x)) for x in given["boundary exactly"]], level, given["length"])
+def _figure_2(inputs: Inputs, part: str) -> Finding:
+    level = um.PureDP.from_ratio(inputs["ratio"])
+    rows = um.rainbow.line([float(Fraction(x)) for x in inputs["boundary exactly"]], level, inputs["length"])
     computed = {
         "probabilities at the boundary": rows[0],
         "blue rises": bool((np.diff(rows[:, 0]) > 0).all()),
@@ -110,25 +110,25 @@ def _figure_2(given: Given, part: str) -> Finding:
     return Finding(
         computed,
         lambda: um.plot.rainbow(
-            rows[0].tolist(), level, given["length"], COLOURS, f"RAIN Figure 2({part}), ε = ln 1.2"
+            rows[0].tolist(), level, inputs["length"], COLOURS, f"RAIN Figure 2({part}), ε = ln 1.2"
         ),
     )
 
 
 @reproduces("RAIN-figure-2a")
-def figure_2a(given: Given, quick: bool) -> Finding:
+def figure_2a(inputs: Inputs, quick: bool) -> Finding:
     """The curves of Example 1."""
-    return _figure_2(given, "a")
+    return _figure_2(inputs, "a")
 
 
 @reproduces("RAIN-figure-2b")
-def figure_2b(given: Given, quick: bool) -> Finding:
+def figure_2b(inputs: Inputs, quick: bool) -> Finding:
     """The curves of Example 2."""
-    return _figure_2(given, "b")
+    return _figure_2(inputs, "b")
 
 
 @reproduces("RAIN-theorem-1")
-def theorem_1(given: Given, quick: bool) -> Finding:
+def theorem_1(inputs: Inputs, quick: bool) -> Finding:
     """A private mechanism pulled back through a morphism is private: here through (rainbow, distance) maps."""
     rng = generator("RAIN-theorem-1")
     worst = -math.inf
@@ -160,7 +160,7 @@ def _random_rainbow(rng: np.random.Generator) -> tuple[um.Space, list[Any], dict
 
 
 @reproduces("RAIN-theorem-2")
-def theorem_2(given: Given, quick: bool) -> Finding:
+def theorem_2(inputs: Inputs, quick: bool) -> Finding:
     """The one optimum against the lexicographic linear program, on random rainbow graphs."""
     rng = generator("RAIN-theorem-2")
     worst = 0.0
@@ -168,15 +168,15 @@ def theorem_2(given: Given, quick: bool) -> Finding:
         space, preferences, boundary, level = _random_rainbow(rng)
         regions = um.rainbow.find_regions(space, preferences)
         best = um.rainbow.extend(space, preferences, boundary, level).mechanism
-        known = {v: boundary[r] for r in regions.rainbows for v in regions.boundary(r)}
-        program = um.rainbow.lexicographic(space, preferences, known, level).mechanism
+        known_values = {v: boundary[r] for r in regions.rainbows for v in regions.boundary(r)}
+        program = um.rainbow.lexicographic(space, preferences, known_values, level).mechanism
         columns = [program.outputs.index(o) for o in best.outputs]
         worst = max(worst, np.abs(best.matrix - program.matrix[:, columns]).max())
     return Finding({"largest difference from the linear programs": worst})
 
 
 @reproduces("RAIN-theorem-3")
-def theorem_3(given: Given, quick: bool) -> Finding:
+def theorem_3(inputs: Inputs, quick: bool) -> Finding:
     """The optimum on the boundary rainbow graph, pulled back, is the optimum on the graph."""
     rng = generator("RAIN-theorem-3")
     worst = 0.0
@@ -240,25 +240,25 @@ def _colour(name: str, colour: str, quick: bool) -> Finding:
 
 
 @reproduces("RAIN-theorem-4")
-def theorem_4(given: Given, quick: bool) -> Finding:
+def theorem_4(inputs: Inputs, quick: bool) -> Finding:
     """The first colour in closed form."""
     return _colour("RAIN-theorem-4", "blue", quick)
 
 
 @reproduces("RAIN-theorem-5")
-def theorem_5(given: Given, quick: bool) -> Finding:
+def theorem_5(inputs: Inputs, quick: bool) -> Finding:
     """The second colour in closed form."""
     return _colour("RAIN-theorem-5", "red", quick)
 
 
 @reproduces("RAIN-corollary-1")
-def corollary_1(given: Given, quick: bool) -> Finding:
+def corollary_1(inputs: Inputs, quick: bool) -> Finding:
     """The third colour in closed form."""
     return _colour("RAIN-corollary-1", "green", quick)
 
 
 @reproduces("RAIN-corollary-2")
-def corollary_2(given: Given, quick: bool) -> Finding:
+def corollary_2(inputs: Inputs, quick: bool) -> Finding:
     """Two colours: the binary bound."""
     rng = generator("RAIN-corollary-2")
     worst = 0.0

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 import utmost as um
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import generator, private_mechanism, random_graph, random_prior
 from utmost.reproduce.panels import curves, panels
 from utmost.reproduce.reg_spaces import constraints, regular_prior
 
 
 @reproduces("REG-proposition-5")
-def proposition_5(given: Given, quick: bool) -> Finding:
+def proposition_5(inputs: Inputs, quick: bool) -> Finding:
     """Leakage is the logarithm of utility over the likeliest result."""
     rng = generator("REG-proposition-5")
     worst = 0.0
@@ -29,7 +29,7 @@ def proposition_5(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("REG-proposition-6")
-def proposition_6(given: Given, quick: bool) -> Finding:
+def proposition_6(inputs: Inputs, quick: bool) -> Finding:
     """Leakage bounds: for a regular prior (9), and for every prior where the uniform one is regular (Corollary 1)."""
     rng = generator("REG-proposition-6")
     regular = every = -math.inf
@@ -45,10 +45,10 @@ def proposition_6(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("REG-theorem-2")
-def theorem_2(given: Given, quick: bool) -> Finding:
+def theorem_2(inputs: Inputs, quick: bool) -> Finding:
     """The closed form for databases of u people, and that randomised response meets it."""
     worst = attained = 0.0
-    for people, values, epsilon in itertools.product(given["people"], given["values"], given["epsilons"]):
+    for people, values, epsilon in itertools.product(inputs["people"], inputs["values"], inputs["epsilons"]):
         space, growth = um.hamming(people, values), math.exp(epsilon)
         closed = people * math.log2(values * growth / (values - 1 + growth))
         worst = max(
@@ -60,15 +60,15 @@ def theorem_2(given: Given, quick: bool) -> Finding:
     return Finding({"largest difference from the closed form": worst, "the best mechanism misses it by": attained})
 
 
-def _five_people(given: Given, epsilon: float) -> tuple[float, float]:
+def _five_people(inputs: Inputs, epsilon: float) -> tuple[float, float]:
     """Bits for all priors (Theorem 2), and what the formula of Proposition 6 gives for the prior of Example 3."""
-    space, shares = um.complete(len(given["shares"])), np.array(given["shares"])
-    every = um.finite.leakage_bound_for_all(um.hamming(given["people"], len(shares)), epsilon)
+    space, shares = um.complete(len(inputs["shares"])), np.array(inputs["shares"])
+    every = um.finite.leakage_bound_for_all(um.hamming(inputs["people"], len(shares)), epsilon)
     y = np.linalg.solve(constraints(space, epsilon), shares)
-    return every, given["people"] * math.log2(y.sum() / shares.max())
+    return every, inputs["people"] * math.log2(y.sum() / shares.max())
 
 
-def _likelier_values(given: Given, epsilon: float) -> um.FiniteMechanism:
+def _likelier_values(inputs: Inputs, epsilon: float) -> um.FiniteMechanism:
     """One person's answer: randomised response over the three likelier values, the fourth answers evenly."""
     growth = math.exp(epsilon)
     rows = [[(growth if i == j else 1) / (growth + 2) for j in range(3)] for i in range(3)] + [[1 / 3] * 3]
@@ -76,30 +76,30 @@ def _likelier_values(given: Given, epsilon: float) -> um.FiniteMechanism:
 
 
 @reproduces("REG-example-3")
-def example_3(given: Given, quick: bool) -> Finding:
+def example_3(inputs: Inputs, quick: bool) -> Finding:
     """When the prior of five people is regular, and how much a private mechanism leaks at epsilon = 0.5."""
-    people = given["quick people"] if quick else given["people"]
+    people = inputs["quick people"] if quick else inputs["people"]
     space = um.hamming(people, 4)
-    prior = np.array([math.prod(given["shares"][v] for v in p) for p in space.points])
-    regular = [e for e in given["grid"] if um.finite.regularity(prior, space, e) is not None]
-    every, special = _five_people(given, given["epsilon"])
-    one = _likelier_values(given, given["epsilon"])
+    prior = np.array([math.prod(inputs["shares"][v] for v in p) for p in space.points])
+    regular = [e for e in inputs["grid"] if um.finite.regularity(prior, space, e) is not None]
+    every, special = _five_people(inputs, inputs["epsilon"])
+    one = _likelier_values(inputs, inputs["epsilon"])
     computed = {
         "least epsilon of the grid at which it is regular": min(regular),
         "bits, for all priors, at 0.5": every,
         "bits, by the formula for this prior, at 0.5": special,
-        "bits that a 0.5-private mechanism leaks": given["people"] * one.leakage(given["shares"]),
+        "bits that a 0.5-private mechanism leaks": inputs["people"] * one.leakage(inputs["shares"]),
         "its epsilon": one.epsilon(um.complete(4)),
     }
     return Finding(computed)
 
 
 @reproduces("REG-figure-4")
-def figure_4(given: Given, quick: bool) -> Finding:
+def figure_4(inputs: Inputs, quick: bool) -> Finding:
     """Both bounds against epsilon; the special one holds from log 2 on only."""
-    grid = np.linspace(given["from"], given["to"], 53)
-    bounds = np.array([_five_people(given, float(e)) for e in grid])
-    leaks = [given["people"] * _likelier_values(given, float(e)).leakage(given["shares"]) for e in grid]
+    grid = np.linspace(inputs["from"], inputs["to"], 53)
+    bounds = np.array([_five_people(inputs, float(e)) for e in grid])
+    leaks = [inputs["people"] * _likelier_values(inputs, float(e)).leakage(inputs["shares"]) for e in grid]
     regular = grid >= math.log(2)
     computed = {
         "the bound for this prior is below the bound for all": bool((bounds[:, 1] < bounds[:, 0]).all()),

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 import utmost as um
-from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.entry import Finding, Inputs, reproduces
 from utmost.reproduce.instances import generator, random_prior
 from utmost.reproduce.panels import curves, panels
 from utmost.reproduce.reg_spaces import same_space
 
 
 @reproduces("REG-figure-5")
-def figure_5(given: Given, quick: bool) -> Finding:
+def figure_5(inputs: Inputs, quick: bool) -> Finding:
     """Adjacency of the case study's queries, derived from databases."""
-    people, largest = given["people"], given["largest"]
+    people, largest = inputs["people"], inputs["largest"]
     computed = {
         "a sum joins results at most v apart": same_space(
             um.query(um.hamming(people, largest + 1), sum)[0], um.sums(people, largest)
@@ -37,31 +37,34 @@ def figure_5(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("REG-counting")
-def counting(given: Given, quick: bool) -> Finding:
+def counting(inputs: Inputs, quick: bool) -> Finding:
     """Counting queries: tight constraints are the truncated geometric mechanism, best for every prior after a remap."""
     rng = generator("REG-counting")
-    same = loss = 0.0
-    for epsilon in given["epsilons"]:
-        n = given["results"]
+    difference = loss = 0.0
+    for epsilon in inputs["epsilons"]:
+        n = inputs["results"]
         geometric = um.finite.geometric(n, epsilon)
-        same = max(
-            same, np.abs(um.finite.tight_constraints(um.path(n), epsilon).mechanism.matrix - geometric.matrix).max()
+        difference = max(
+            difference,
+            np.abs(um.finite.tight_constraints(um.path(n), epsilon).mechanism.matrix - geometric.matrix).max(),
         )
         for _ in range(2 if quick else 8):
             prior = random_prior(rng, n)
             best = um.finite.optimal(um.path(n), epsilon, prior, method="linear-program").value
             loss = max(loss, abs(geometric.expected_loss(prior) - best))
-    return Finding({"largest difference of the matrices": same, "largest loss above the optimum, any prior": loss})
+    return Finding(
+        {"largest difference of the matrices": difference, "largest loss above the optimum, any prior": loss}
+    )
 
 
 @reproduces("REG-symmetric")
-def symmetric(given: Given, quick: bool) -> Finding:
+def symmetric(inputs: Inputs, quick: bool) -> Finding:
     """Vertex-transitive and distance-regular graphs: tight constraints exist at every epsilon."""
     spaces = [um.cycle(7), um.complete(5), um.hamming(3, 3), um.cycle(12), um.hamming(5, 2)]
     missing = [
         (repr(space), epsilon)
         for space in spaces
-        for epsilon in given["epsilons"]
+        for epsilon in inputs["epsilons"]
         if um.finite.regularity(None, space, epsilon) is None
     ]
     return Finding({"epsilons at which it does not exist": [e for _, e in missing]})
@@ -80,17 +83,17 @@ def _figure_6(title: str, epsilons: list[float], tight: list[float], other: list
 
 
 @reproduces("REG-figure-6a")
-def figure_6a(given: Given, quick: bool) -> Finding:
+def figure_6a(inputs: Inputs, quick: bool) -> Finding:
     """The sum of 150 people's values: from when on tight constraints exist, and how they compare."""
-    people, largest = given["people"], given["largest"]
+    people, largest = inputs["people"], inputs["largest"]
     space = um.sums(people, largest)
     results = len(space.points)
-    epsilons = given["epsilons"][:: 3 if quick else 1]
+    epsilons = inputs["epsilons"][:: 3 if quick else 1]
     tight, other = _sum_utilities(
         space, epsilons, lambda e: 1 - um.finite.geometric(results, e / largest).expected_loss()
     )
     try:
-        um.finite.tight_constraints(space, given["stated minimum"])
+        um.finite.tight_constraints(space, inputs["stated minimum"])
         least_entry = 0.0
     except um.errors.NoSuchMechanism as missing:
         least_entry = missing.entry
@@ -103,18 +106,18 @@ def figure_6a(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("REG-figure-6b")
-def figure_6b(given: Given, quick: bool) -> Finding:
+def figure_6b(inputs: Inputs, quick: bool) -> Finding:
     """Two counts over 30 people."""
-    people = given["people"]
+    people = inputs["people"]
     space = um.grid((people + 1, people + 1))
-    epsilons = given["epsilons"][:: 3 if quick else 1]
+    epsilons = inputs["epsilons"][:: 3 if quick else 1]
 
     def geometric(epsilon: float) -> float:
         """Both counts answered apart, each at half of epsilon: guesses are right independently of each other."""
         return (1 - um.finite.geometric(people + 1, epsilon / 2).expected_loss()) ** 2
 
     tight, other = _sum_utilities(space, epsilons, geometric)
-    exists = [um.finite.regularity(None, space, e) is not None for e in (given["stated minimum"], *given["bracket"])]
+    exists = [um.finite.regularity(None, space, e) is not None for e in (inputs["stated minimum"], *inputs["bracket"])]
     computed = {
         "exists at 0.9": exists[0],
         "exists at 1.136079": exists[1],
@@ -125,10 +128,10 @@ def figure_6b(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("REG-monotone")
-def monotone(given: Given, quick: bool) -> Finding:
+def monotone(inputs: Inputs, quick: bool) -> Finding:
     """Existence at one epsilon does not imply existence at a larger one."""
-    graph = um.Space.from_edges([tuple(e) for e in given["edges"]], points=range(6))
-    exists = [um.finite.regularity(None, graph, um.PureDP.from_ratio(r)) is not None for r in given["ratios"]]
+    graph = um.Space.from_edges([tuple(e) for e in inputs["edges"]], points=range(6))
+    exists = [um.finite.regularity(None, graph, um.PureDP.from_ratio(r)) is not None for r in inputs["ratios"]]
     return Finding(
         {
             "exists at e^-eps = 0.73": exists[0],
@@ -139,7 +142,7 @@ def monotone(given: Given, quick: bool) -> Finding:
 
 
 @reproduces("REG-appendix-B")
-def appendix_b(given: Given, quick: bool) -> Finding:
+def appendix_b(inputs: Inputs, quick: bool) -> Finding:
     """The cube with antipodes joined: Phi is singular at e^-eps = 1/3 and at no other value in (0, 1)."""
     corners = list(itertools.product((0, 1), repeat=3))
     edges = [

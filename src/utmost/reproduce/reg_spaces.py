@@ -1,4 +1,4 @@
-"""REG: what its entries share: results and their graphs, the matrix of privacy constraints, regular priors."""
+"""REG: helpers of its entries: equality of spaces, the matrix of privacy constraints, random regular priors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from utmost.exact.arrays import Floats
 from utmost.reproduce.instances import random_prior
 
 
-def same_space(found: um.Space, family: um.Space) -> bool:
+def same_space(space: um.Space, family: um.Space) -> bool:
     """Whether two spaces have the same points and the same distances."""
-    return list(found.points) == list(family.points) and np.array_equal(found.distances(), family.distances())
+    return list(space.points) == list(family.points) and np.array_equal(space.distances(), family.distances())
 
 
 def constraints(space: um.Space, epsilon: float) -> Floats:

@@ -1,4 +1,4 @@
-"""Run the entries: each on its own, so that one that fails does not stop the rest."""
+"""Run the entries independently, so that a failure does not stop the rest."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ def run(
 
     Parameters
     ----------
-    keys : which; a paper ("BIN"), an item ("BIN-example-3") or the beginning of one ("LIM-figure-3"), in any case
-    quick : reduced sizes: fewer random instances, smaller tables
-    pictures : a folder for the pictures; None draws none
-    started, finished : called before and after each entry, for a progress bar
+    keys : iterable of str
+        Papers ("BIN"), items ("BIN-example-3") or beginnings of items ("LIM-figure-3"), in any case; all if empty.
+    quick : bool
+        Reduced sizes: fewer random instances, smaller tables.
+    pictures : Path, optional
+        A folder for the pictures; None draws none.
+    started, finished : callable, optional
+        Called before and after each entry, for a progress bar.
 
     Examples
     --------
@@ -48,20 +52,20 @@ def run(
 
 
 def choose(keys: Iterable[str]) -> Sequence[Claim]:
-    """The claims that these keys name, in the order of the papers; all of them without a key."""
-    wanted = [key.upper() for key in keys]
-    known = claims()
-    for key in wanted:
-        if not any(_named(claim, key) for claim in known):
-            names = {c.key.upper(): c.key for c in known}
-            near = [names[name] for name in difflib.get_close_matches(key, names, n=3)]
-            hint = f" Did you mean {', '.join(near)}?" if near else f" Papers: {', '.join(PAPERS)}."
+    """The claims with these keys, in the order of the papers; all of them without a key."""
+    prefixes = [key.upper() for key in keys]
+    available = claims()
+    for key in prefixes:
+        if not any(_named(claim, key) for claim in available):
+            names = {c.key.upper(): c.key for c in available}
+            suggestions = [names[name] for name in difflib.get_close_matches(key, names, n=3)]
+            hint = f" Did you mean {', '.join(suggestions)}?" if suggestions else f" Papers: {', '.join(PAPERS)}."
             raise InvalidInput(f"no entry is called {key!r}.{hint}")
-    return [c for c in known if not wanted or any(_named(c, key) for key in wanted)]
+    return [c for c in available if not prefixes or any(_named(c, key) for key in prefixes)]
 
 
 def _named(claim: Claim, key: str) -> bool:
-    """Whether a key names a claim: all of its name, or its beginning up to a dash, a dot or the letter of a panel."""
+    """Whether a key matches a claim: its whole key, or a beginning up to a dash, a dot or the letter of a panel."""
     start, key_of, rest = claim.key.upper().partition(key)
     if start or not key_of:
         return False
@@ -80,7 +84,7 @@ def _compute(claim: Claim, quick: bool, pictures: Path | None) -> Entry:
             picture = f"{claim.key}.png"
             figure = finding.draw()
             figure.savefig(pictures / picture, dpi=110, bbox_inches="tight")
-    except Exception as problem:  # whatever goes wrong in one entry is its verdict, and the rest goes on
+    except Exception as problem:  # an error of one entry becomes its verdict, and the others still run
         judgement = Judgement("not reproduced", None, None, f"{type(problem).__name__}: {problem}")
         computed, picture = {}, None
     return Entry(claim, computed, *judgement, picture=picture, seconds=time.perf_counter() - start)

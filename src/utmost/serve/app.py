@@ -22,7 +22,7 @@ from utmost.serve.site import Site
 
 
 def make_app(settings: Settings) -> Guard:
-    """The application for some settings: every table is opened, every account is there, nothing is read.
+    """The ASGI application for some settings: it opens every table and account, and reads no row.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def make_app(settings: Settings) -> Guard:
 
 
 def run_server(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
-    """Listen until stopped. Requests are not logged; questions that were begun are finished.
+    """Serve until stopped. Requests are not logged; running questions are finished.
 
     Parameters
     ----------
     settings : Settings
         Made by `read_settings`.
-    ready : function
-        Called once, as soon as requests are answered.
+    ready : callable
+        Called once, as soon as the server accepts requests.
     """
     _require_free(settings.host, settings.port)
 
@@ -78,7 +78,7 @@ def run_server(settings: Settings, ready: Callable[[], None] = lambda: None) -> 
 
 
 def uvicorn_config(settings: Settings) -> uvicorn.Config:
-    """How uvicorn runs the application: limits on connections, and nothing about requests in its log.
+    """The configuration of uvicorn: limits on connections, and no log of requests.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def uvicorn_config(settings: Settings) -> uvicorn.Config:
         access_log=False,
         log_config=None,  # its own would switch on loggers that others have switched off, such as PySpark's
         server_header=False,
-        proxy_headers=bool(proxies),  # anybody can send these headers; those of a proxy are believed
+        proxy_headers=bool(proxies),  # these headers can be forged; only those of a trusted proxy are used
         forwarded_allow_ips=list(proxies),
         h11_max_incomplete_event_size=64 * 1024,
         backlog=BACKLOG,
@@ -105,7 +105,7 @@ def uvicorn_config(settings: Settings) -> uvicorn.Config:
 
 
 def _require_free(host: str, port: int) -> None:
-    """Refuse an address at which nothing can listen, before any table is opened."""
+    """Refuse an address that is in use, before any table is opened."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, port), family=family).close()

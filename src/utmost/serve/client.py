@@ -1,8 +1,7 @@
-"""`um.Client`: the questions of a session, asked of a server that keeps the table.
+"""`um.Client`: the questions of a session, asked of a server that holds the table.
 
-What comes back are a session's own plans and answers, made again here from the question, its solution and the released
-integers: values, intervals and proofs are computed on this side, and `answer.verify()` trusts the server for nothing
-but that it drew.
+Its plans and answers are those of a session, reconstructed from the question, its solution and the released integers:
+values, intervals and proofs are computed by the client, and `answer.verify()` trusts the server only for having drawn.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from utmost.queries.report.proof import answer_from_json, question_again
 from utmost.queries.rows_suggestion import RowsEach, suggest_rows
 from utmost.queries.session import A_BATCH, Session
 from utmost.queries.units import as_unit, require_neighbours
-from utmost.serve.problems import Refused, problem_again
+from utmost.serve.problems import Refused, error_from_reply
 from utmost.serve.settings import is_loopback
-from utmost.serve.wire import METHODS, read_budget, read_json, write_asked
+from utmost.serve.wire import METHODS, read_budget, read_json, write_query
 from utmost.solution.solution_file import solution_from_json
 
 if TYPE_CHECKING:
@@ -43,51 +42,51 @@ if TYPE_CHECKING:
 else:
 
     class Asking:
-        """What asks: every question of a session is a method, with the same arguments and the same help."""
+        """Base class with a method for every question of a session, with the same arguments and help."""
 
-        def __class_getitem__(cls, made: Any) -> Any:
+        def __class_getitem__(cls, result_type: Any) -> Any:
             return cls
 
 
 @dataclass(frozen=True, eq=False)
 class RemotePlan(Plan):
-    """A plan that a server made: what was sent, and how it says columns are read."""
+    """A plan made by a server, with the request that asked for it and the server's readings of columns."""
 
     sent: Mapping[str, Any] | None = None
     read_as: tuple[str, ...] = ()
 
     @property
     def sent_now(self) -> dict[str, Any]:
-        """What asks it at the level it has by now."""
+        """The request for this plan at its present level."""
         return {**(self.sent or {}), "privacy": self.privacy.to_json()}
 
     @property
     def readings(self) -> list[str]:
-        """How the columns whose type nobody declared will be read."""
+        """How columns without a declared type will be read."""
         return list(self.read_as)
 
 
 @dataclass(frozen=True)
 class RemoteAccount:
-    """What is known here of an account on a server."""
+    """The part of a server's account that a client knows."""
 
     filter: Filter
 
 
 class Client(Asking[Answer]):
-    """A data set on a server: the questions, plans, batches and answers of a session, with a key instead of the rows.
+    """A data set on a server: the questions, plans, batches and answers of a session, with an API key.
 
     Parameters
     ----------
-    url : text
-        Where the server is, such as "https://privacy.example.org"; without https only on this machine, since the key
-        would be read on the way.
-    key : text, optional
-        As `utmost serve key NAME` shows it once. A server on this machine that asks for none needs none.
-    dataset : text, optional
-        Which data set is asked about; it can be left out where there is only one that you may see.
-    timeout : number
-        For how many seconds an answer is waited for. One that comes later is recorded all the same: ask again.
+    url : str
+        Address of the server, such as "https://privacy.example.org"; without https only on this machine, since the
+        key could be read in transit.
+    key : str, optional
+        The API key, as `utmost serve key NAME` showed it. A server without keys, on this machine, needs none.
+    dataset : str, optional
+        Name of the data set; optional if you may see only one.
+    timeout : float
+        Seconds to wait for an answer. A later one is recorded all the same: ask again.
 
     Examples
     --------
@@ -111,7 +110,7 @@ class Client(Asking[Answer]):
             raise InvalidInput("the key is no text such as 'ada:...'; give it as `utmost serve key` showed it.")
         headers = {"Authorization": f"Bearer {key.strip()}"} if key else {}
         self.url, self._failed = url.rstrip("/"), httpx.HTTPError
-        self.source: Any = self  # plans say whose they are by it
+        self.source: Any = self  # identifies the plans of this client
         self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout)
         try:
             self.dataset = dataset if dataset is not None else self._only_one()
@@ -126,67 +125,69 @@ class Client(Asking[Answer]):
     def _only_one(self) -> str:
         names = self.datasets
         if len(names) != 1:
-            listed = ", ".join(names) or "no data set"
-            raise InvalidInput(f"you may see {listed}; name one: Client(url, key, dataset=...).")
+            words = ", ".join(names) or "no data set"
+            raise InvalidInput(f"you may see {words}; name one: Client(url, key, dataset=...).")
         return names[0]
 
     @property
     def datasets(self) -> list[str]:
         """The data sets that you may see."""
-        return [str(each["name"]) for each in self._get("/api/datasets")["datasets"]]
+        return [str(row["name"]) for row in self._get("/api/datasets")["datasets"]]
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is public about the data set: whose data are protected, its columns and their ranges, what is left."""
-        found: dict[str, Any] = self._get(self._path)
-        return found
+        """The public facts about the data set: privacy unit, columns with their ranges, remaining budget."""
+        content: dict[str, Any] = self._get(self._path)
+        return content
 
     @cached_property
-    def terms(self) -> Terms:  # type: ignore[override]  # found out when it is needed
-        """Whose data are protected, and who neighbours whom."""
+    def terms(self) -> Terms:  # type: ignore[override]  # fetched on first use
+        """The privacy unit and the adjacency."""
         facts = self.facts
         return Terms(as_unit(facts["unit"]), require_neighbours(facts["neighbours"]))
 
     @cached_property
     def plan(self) -> RemotePlanner:
-        """The same questions, planned: expected accuracy, mechanism and spend, with nothing read and nothing spent."""
+        """The same questions as plans: expected accuracy, mechanism and cost; nothing is read or spent."""
         return RemotePlanner(self)
 
     @property
     def budget(self) -> Budget:
-        """What is left for you, and what you spent it on; where everybody spends from one budget, that."""
-        found = self._get(f"{self._path}/budget")
-        return read_budget(next(iter(found["analysts"].values()), found["dataset"]))
+        """Your budget with your entries; where all analysts share one budget, that one."""
+        content = self._get(f"{self._path}/budget")
+        return read_budget(next(iter(content["analysts"].values()), content["dataset"]))
 
     @property
     def dataset_budget(self) -> Budget:
-        """What is left for all who ask, with the entries that you may see."""
+        """The budget of the data set, with the entries that you may see."""
         return read_budget(self._get(f"{self._path}/budget")["dataset"])
 
     @property
     def left(self) -> Left:
-        """What is left for you; the data set's own budget may allow less."""
+        """Your remaining budget; that of the data set may allow less."""
         return self.budget.left
 
     @property
     def spent(self) -> Spent:
-        """What you have spent."""
+        """The budget that you have spent."""
         return self.budget.spent
 
     @property
     def answers(self) -> dict[int, list[Answer]]:
-        """What you were answered, by the number of the entry; a batch has several answers."""
-        done = [each for each in self._get(f"{self._path}/answers")["answers"] if each["state"] == "done"]
-        numbers = [int(each["number"]) for each in done if each["asked"]]
+        """Your recorded answers by the number of their entry; a batch has several answers."""
+        entries = [entry for entry in self._get(f"{self._path}/answers")["answers"] if entry["state"] == "done"]
+        numbers = [int(entry["number"]) for entry in entries if entry["asked"]]
         return {n: [_answer(a) for a in self._get(f"{self._path}/answers/{n}")] for n in numbers}
 
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
-        """The smallest epsilon, to three digits, whose expected loss is at most `accuracy`: as a session finds it.
+        """The smallest epsilon, to three digits, with an expected loss of at most `accuracy`, as for a session.
 
         Parameters
         ----------
-        question : a plan, at any level, such as client.plan.count("age >= 65", privacy=1)
-        accuracy : the expected loss you can live with, in the unit of the answer
+        question : Plan
+            A plan at any level, such as `client.plan.count("age >= 65", privacy=1)`.
+        accuracy : number
+            The acceptable expected loss, in the unit of the answer.
         """
         return Session.smallest_privacy(self, question, accuracy)  # type: ignore[arg-type]  # it asks nothing of a table
 
@@ -195,29 +196,34 @@ class Client(Asking[Answer]):
 
         Parameters
         ----------
-        plans : made by `client.plan`, such as [client.plan.count("age >= 65", privacy=0.1), ...]
-        delta : what the whole batch takes of the budget's delta; None charges the sum
-        fresh : True draws again (and spends again) although the identical batch was answered before
+        plans : sequence of Plan
+            Made by `client.plan`, such as `[client.plan.count("age >= 65", privacy=0.1), ...]`.
+        delta : number, optional
+            The part of the budget's delta for the whole batch; None charges the sum.
+        fresh : bool
+            True draws again (and spends again) even if the identical batch was answered before.
         """
         if not isinstance(plans, Sequence) or not all(isinstance(p, RemotePlan) and p.source is self for p in plans):
             raise InvalidInput(f"the batch is {shown(plans)}; {A_BATCH}")
-        asked = [
+        questions = [
             {**(plan.sent or {}), "privacy": plan.privacy.to_json()} for plan in plans if isinstance(plan, RemotePlan)
         ]
-        sent = {
-            "questions": asked,
+        body = {
+            "questions": questions,
             "delta": None if delta is None else str(delta),
             "fresh": fresh,
         }
-        return [_answer(content) for content in self._post(f"{self._path}/batch", sent)]
+        return [_answer(content) for content in self._post(f"{self._path}/batch", body)]
 
     def price(self, plans: Sequence[Plan], delta: Number | None = None) -> Price:
-        """What several questions cost together, and under which accounting: as a session prices them.
+        """The price of several questions together, and its accounting, as for a session.
 
         Parameters
         ----------
-        plans : made by `client.plan`
-        delta : how much of an (epsilon, delta) budget's delta they may use; all that is left without it
+        plans : sequence of Plan
+            Made by `client.plan`.
+        delta : number, optional
+            The part of an (epsilon, delta) budget's delta they may use; by default all that remains.
         """
         return price(self, plans, delta)  # type: ignore[arg-type]  # it asks for filter, left and batch alone
 
@@ -228,18 +234,18 @@ class Client(Asking[Answer]):
         budget: Any = None,
         delta: Number | None = None,
     ) -> Allotment:
-        """Levels of least price for questions of which the wanted accuracy is known: as a session allots them.
+        """Levels of least price that meet a required accuracy for each question, as for a session.
 
         Parameters
         ----------
-        targets : mapping {plan: error}
-            The error you can live with for each plan, or a pair (error, probability); (loss, None) is an expected loss.
+        targets : mapping
+            The acceptable error of each plan, or a pair (error, probability); (loss, None) is an expected loss.
         level : number or None
-            With which probability an answer is off by at most its error; None: errors are expected losses.
+            The probability that the error of an answer is within its target; None if targets are expected losses.
         budget : level or number, optional
-            The other way round: what all questions together may spend; then targets say what errors are relative to.
+            The reverse problem: the budget of all questions together; targets are then relative errors.
         delta : number, optional
-            How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
+            The part of an (epsilon, delta) budget's delta they may use; by default all that remains.
         """
         return allot(self, targets, level, budget, delta)  # type: ignore[arg-type]
 
@@ -254,20 +260,20 @@ class Client(Asking[Answer]):
         where: Any = None,
         fresh: bool = False,
     ) -> CutOffs:
-        """Ends for the values of a column, found privately: as a session suggests them, asked as one batch.
+        """Clamping bounds for a column, estimated privately, as for a session, in one batch.
 
         Parameters
         ----------
         column : str
-            The column whose values would be cut.
+            The column whose values would be clamped.
         privacy : level or number
-            What the answers together may spend.
+            The level of all answers together.
         share : number
             The part of rows that may lie beyond each end: 0.01 asks for the 1 % and the 99 % quantile.
-        smallest, largest : numbers
+        smallest, largest : number
             Where the public grid of ends begins beside 0, and where it stops.
-        where : SQL text, optional
-            Only rows with this condition are looked at.
+        where : str, optional
+            Use only the rows that satisfy this SQL condition.
         fresh : bool
             True draws and spends again although the identical question was answered before.
         """
@@ -282,18 +288,18 @@ class Client(Asking[Answer]):
         asked_at: Any = None,
         fresh: bool = False,
     ) -> RowsEach:
-        """How many rows of each person to use, found privately: as a session suggests it.
+        """A contribution bound (rows per person), chosen privately, as for a session.
 
         Parameters
         ----------
         privacy : level or number
-            What the answer may spend.
-        where : SQL text, optional
-            Only rows with this condition are counted.
+            The level of the answer.
+        where : str, optional
+            Count only the rows that satisfy this SQL condition.
         largest : int
             The largest candidate, a public number.
         asked_at : level or number, optional
-            The level that answers will be asked at, which says how large their noise is; without it, `privacy`.
+            The level of later answers, which determines their noise; by default `privacy`.
         fresh : bool
             True draws and spends again although the identical question was answered before.
         """
@@ -301,11 +307,11 @@ class Client(Asking[Answer]):
 
     @property
     def account(self) -> RemoteAccount:
-        """How your budget is counted."""
+        """Your account on the server: its filter."""
         return RemoteAccount(self.left.filter)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._http.close()
 
     def __enter__(self) -> Client:
@@ -321,8 +327,8 @@ class Client(Asking[Answer]):
     def _path(self) -> str:
         return f"/api/datasets/{self.dataset}"
 
-    def _made(self, sent: Mapping[str, Any]) -> Answer:
-        return _answer(self._post(f"{self._path}/ask", sent))
+    def _made(self, message: Mapping[str, Any]) -> Answer:
+        return _answer(self._post(f"{self._path}/ask", message))
 
     def _get(self, path: str) -> Any:
         return self._reply("GET", path, None)
@@ -341,14 +347,14 @@ class Client(Asking[Answer]):
         if reply.status_code == 200:
             return read_json(reply.content)
         try:
-            said = parse_json(reply.content)
+            error_content = parse_json(reply.content)
         except ValueError:
-            said = None
-        raise problem_again(said, reply.status_code)
+            error_content = None
+        raise error_from_reply(error_content, reply.status_code)
 
 
 class RemotePlanner(Asking[Plan]):
-    """`client.plan`: what answers would be like."""
+    """`client.plan`: plans of answers."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -357,21 +363,21 @@ class RemotePlanner(Asking[Plan]):
 
         def ask(self, question: Question, fresh: bool) -> Plan: ...
 
-    def _made(self, sent: Mapping[str, Any]) -> Plan:
+    def _made(self, message: Mapping[str, Any]) -> Plan:
         client = self.client
-        content = client._post(f"{client._path}/plan", {k: v for k, v in sent.items() if k != "fresh"})
+        content = client._post(f"{client._path}/plan", {k: v for k, v in message.items() if k != "fresh"})
         try:
             level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
             solution = solution_from_json(content["solution"])
             question = question_again(content["question"], client.terms, level, solution)
-            left, read_as = str(content["left"]), tuple(map(str, content["readings"]))
+            remainder, read_as = str(content["left"]), tuple(map(str, content["readings"]))
         except NONSENSE:
             raise BadFile("the server's reply is no plan; is it an Utmost server of this version?") from None
-        return RemotePlan(question, str(content["dataset"]), left, client, sent, read_as)
+        return RemotePlan(question, str(content["dataset"]), remainder, client, message, read_as)
 
 
 def _answer(content: Any) -> Answer:
-    """The answer that a server sent; nothing in it is believed but what was released, and what the ledger says."""
+    """The answer in a server's reply; only the released integers and the ledger's state are taken on trust."""
     if not isinstance(content, dict):
         raise BadFile("the server's reply is no answer; is it an Utmost server of this version?")
     answer = answer_from_json({name: part for name, part in content.items() if name != "recorded"})
@@ -379,18 +385,18 @@ def _answer(content: Any) -> Answer:
 
 
 def _asking(name: str) -> Callable[..., Any]:
-    """The method that sends a question: the session's signature and help, and what it returns."""
+    """A method that sends a question, with the signature and help of the session's method."""
     of_session = getattr(Questions, name)
     signature = inspect.signature(of_session)
 
     @functools.wraps(of_session)
-    def method(self: Any, *given: Any, **named: Any) -> Any:
+    def method(self: Any, *values: Any, **options: Any) -> Any:
         try:
-            bound = signature.bind(self, *given, **named)
+            bound = signature.bind(self, *values, **options)
         except TypeError:
-            raise InvalidInput(misused(name, signature, (self, *given), named)) from None
+            raise InvalidInput(misused(name, signature, (self, *values), options)) from None
         arguments = {key: value for key, value in bound.arguments.items() if key != "self"}
-        return self._made(write_asked(name, arguments))
+        return self._made(write_query(name, arguments))
 
     return method
 

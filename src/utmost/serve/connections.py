@@ -1,9 +1,9 @@
-"""Limits on connections: how many one address may hold, and how long a request may take to arrive.
+"""Limits on connections: their number per address, and the time for a request to arrive.
 
-uvicorn waits without end for a request that was begun, and at its limit refuses everybody. Here each address has a
-limit of its own, a connection on which no request arrives in time is closed, and where all places are taken the
-connection that has waited longest for a request makes room. So whoever sends a request is served, however many others
-only open connections. Addresses are known while a connection is open, and not kept.
+uvicorn waits without limit for the rest of a request, and at its limit refuses everybody. Here each address has its own
+limit, a connection without a request in time is closed, and where all places are taken the connection that has been
+idle longest is closed. So whoever sends a request is served, however many others only open connections. Addresses are
+forgotten when their connections close.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MOST_CONNECTIONS = 500
-"""How many connections there are at once; with those just accepted, fewer than the 1024 files a process may open."""
+"""The largest number of connections at once; with those just accepted, below the 1024 files a process may open."""
 BACKLOG = 128
-"""How many connections are accepted at a time before they are counted."""
+"""The largest number of connections accepted at a time before they are counted."""
 REQUEST_SECONDS = 10.0
-"""From the opening of a connection, or the end of a reply, to the end of the next request's header."""
+"""Time limit from the opening of a connection, or the end of a reply, to the end of the next request's header."""
 REPLY_SECONDS = 60.0
-"""For how long a client may take to read a reply."""
+"""Time limit for a client to read a reply."""
 TOO_MANY = b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 5\r\n\r\n"
 
 
 def network_of(host: str) -> str:
-    """Whose address it is: an IPv4 address, or the /64 network of an IPv6 address, all of which one client has.
+    """The network of one client: an IPv4 address, or the /64 network of an IPv6 address.
 
     Examples
     --------
@@ -49,27 +49,27 @@ def network_of(host: str) -> str:
 
 
 class Places:
-    """How many of something each network holds at a time, up to a limit; what nobody holds is not remembered."""
+    """Counters with a limit per network; a network at zero is forgotten."""
 
     def __init__(self, most: int) -> None:
         self.most, self._held = most, Counter[str]()
 
     def take(self, network: str) -> bool:
-        """Hold one more, if the network may."""
+        """Count one more for a network; False if it is at its limit."""
         if self._held[network] >= self.most:
             return False
         self._held[network] += 1
         return True
 
     def leave(self, network: str) -> None:
-        """Hold one less."""
+        """Count one less for a network."""
         self._held[network] -= 1
         if not self._held[network]:
             del self._held[network]
 
 
 class Limited(H11Protocol):
-    """A connection that counts, and waits for its requests no longer than it may; `limited` makes the class."""
+    """A counted HTTP connection with time limits for its requests; `limited` makes the class."""
 
     places: ClassVar[Places]
     proxies: ClassVar[Sequence[Network]]
@@ -95,7 +95,7 @@ class Limited(H11Protocol):
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_no_more()
+        self._stop_waiting()
         if self.network is not None:
             self.places.leave(self.network)
             self.network = None
@@ -104,33 +104,33 @@ class Limited(H11Protocol):
     def handle_events(self) -> None:
         super().handle_events()
         if self.cycle is not None and not self.cycle.response_complete:
-            self._wait_no_more()
+            self._stop_waiting()
 
     def on_response_complete(self) -> None:
         self._wait()
         super().on_response_complete()  # which may find the next request, sent ahead
 
     def give_way(self) -> None:
-        """Close at once, for another client."""
-        self._wait_no_more()
+        """Close at once, to make room for another client."""
+        self._stop_waiting()
         self.connections.discard(self)
         self.transport.abort()
 
     def _wait(self) -> None:
-        self._wait_no_more()
+        self._stop_waiting()
         self.waiting[self] = None
-        self.timer = self.loop.call_later(REQUEST_SECONDS, self._late, REPLY_SECONDS - REQUEST_SECONDS)
+        self.timer = self.loop.call_later(REQUEST_SECONDS, self._on_timeout, REPLY_SECONDS - REQUEST_SECONDS)
 
-    def _wait_no_more(self) -> None:
+    def _stop_waiting(self) -> None:
         self.waiting.pop(self, None)
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
-    def _late(self, more: float) -> None:
-        """Close, unless a reply is still being read; then later."""
+    def _on_timeout(self, more: float) -> None:
+        """Close, or wait `more` seconds first if a reply is still being read."""
         if more > 0 and self.transport.get_write_buffer_size():
-            self.timer = self.loop.call_later(more, self._late, 0.0)
+            self.timer = self.loop.call_later(more, self._on_timeout, 0.0)
         else:
             self.give_way()
 
@@ -146,9 +146,9 @@ def limited(most: int, proxies: Sequence[str] = ()) -> type[Limited]:
     Parameters
     ----------
     most : int
-        How many connections one address may hold at once.
+        The largest number of connections of one address at once.
     proxies : sequence of str
-        Addresses or networks of proxies: each carries many clients' connections, and has no limit of its own.
+        Addresses or networks of proxies, which carry many clients' connections and have no limit.
     """
     trusted = [ipaddress.ip_network(proxy) for proxy in proxies]
     return type("LimitedHere", (Limited,), {"places": Places(most), "proxies": trusted, "waiting": {}})

@@ -1,4 +1,4 @@
-"""Keys of analysts, kept as scrypt hashes, and signed cookies for browsers: none of it can be read back into a key."""
+"""API keys of analysts, stored as scrypt hashes, and signed session cookies for browsers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact.json_text import parse_json
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""Names of analysts, data sets and forms: they stand in addresses."""
+"""The pattern of names of analysts, data sets and forms, which are parts of URLs."""
 COST = {"n": 2**14, "r": 8, "p": 1}
-"""What a hash costs: 16 MB and some tens of milliseconds. The same for every key, so that time tells no name."""
-LASTS = 12 * 3600
-"""For how many seconds a browser stays signed in."""
+"""scrypt parameters: 16 MB and some tens of milliseconds, the same for every key, so that timing reveals no name."""
+SESSION_SECONDS = 12 * 3600
+"""How long a browser stays signed in."""
 MOST_BROWSERS = 50
-"""In how many browsers one visitor is signed in at once; one more ends the session of the first."""
+"""The largest number of sessions of one visitor at once; one more ends the oldest."""
 
 
 def require_name(name: Any, what: str) -> str:
-    """A name that can stand in an address."""
+    """A name that can be part of a URL; `InvalidInput` for any other."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InvalidInput(
             f"the name of {what} is {shown(name)}; use letters, digits, '-' and '_', at most 64, such as ada-l."
@@ -35,12 +35,12 @@ def require_name(name: Any, what: str) -> str:
 
 
 def new_key(name: str) -> tuple[str, str]:
-    """A new key for somebody, and the hash of it that settings keep.
+    """A new API key for a name, and its hash for the settings.
 
     Examples
     --------
-    >>> key, kept = new_key("ada")
-    >>> key.startswith("ada:"), fits(key, kept), fits("ada:guess", kept)
+    >>> key, stored = new_key("ada")
+    >>> key.startswith("ada:"), key_matches(key, stored), key_matches("ada:guess", stored)
     (True, True, False)
     """
     key = f"{require_name(name, 'an analyst')}:{secrets.token_urlsafe(32)}"
@@ -48,50 +48,50 @@ def new_key(name: str) -> tuple[str, str]:
 
 
 def hash_of(key: str) -> str:
-    """The hash of a key with a salt of its own, as settings keep it."""
+    """The salted hash of a key, as stored in the settings."""
     salt = secrets.token_bytes(16)
     return f"scrypt:{_text(salt)}:{_text(_scrypt(key, salt))}"
 
 
-def require_hash(kept: Any, what: str) -> str:
-    """A hash as `hash_of` writes it."""
+def require_hash(key_hash: Any, what: str) -> str:
+    """A hash in the format of `hash_of`; `InvalidInput` for anything else."""
     try:
-        kind, salt, digest = kept.split(":")
+        kind, salt, digest = key_hash.split(":")
         if kind == "scrypt" and len(_bytes(salt)) == 16 and len(_bytes(digest)) == 32:
-            return str(kept)
+            return str(key_hash)
     except (AttributeError, ValueError, binascii.Error):
         pass
     raise InvalidInput(f"the key of {what} is no hash of a key; make one with `utmost serve key NAME`, and copy it.")
 
 
-def fits(key: str, kept: str) -> bool:
-    """Whether a key is the one that a hash was made of; compared in constant time."""
-    _, salt, digest = kept.split(":")
+def key_matches(key: str, key_hash: str) -> bool:
+    """Whether a key matches a stored hash; compared in constant time."""
+    _, salt, digest = key_hash.split(":")
     return hmac.compare_digest(_scrypt(key, _bytes(salt)), _bytes(digest))
 
 
 def name_in(key: str) -> str:
-    """Whose key it says it is."""
+    """The name in a key."""
     return key.partition(":")[0]
 
 
-def described(key: str) -> str:
-    """A key in words that may be shown to whoever gave it: the name in it, and nothing of the rest.
+def describe_key(key: str) -> str:
+    """The words of a refusal for a key: with the name in it, and nothing of the secret part.
 
     Examples
     --------
-    >>> described("ada:O9Ia5pO4"), described("O9Ia5pO4")
-    ("the key given for 'ada'", 'the key given, which is no NAME:...,')
+    >>> describe_key("ada:O9Ia5pO4"), describe_key("O9Ia5pO4")
+    ("invalid key for 'ada'", 'invalid key, not of the form NAME:...')
     """
     name, colon, _ = key.partition(":")
-    named = bool(colon) and NAME.fullmatch(name) is not None
-    return f"the key given for {name!r}" if named else "the key given, which is no NAME:...,"
+    has_name = bool(colon) and NAME.fullmatch(name) is not None
+    return f"invalid key for {name!r}" if has_name else "invalid key, not of the form NAME:..."
 
 
 class Signer:
-    """Signs what a browser keeps: a name, until when, and a random id; and a token for the forms of that browser.
+    """Signs session cookies (a name, an expiry time and a random id) and the form tokens that belong to them.
 
-    The ids of those who are signed in are kept here, too: a cookie opens nothing after signing out, whoever has a copy.
+    The ids of open sessions are stored here, too, so that a copy of a cookie is invalid after signing out.
 
     Examples
     --------
@@ -109,9 +109,9 @@ class Signer:
         self._open: dict[str, dict[str, None]] = {}  # the ids of each visitor, the first signed in first
 
     def cookie(self, name: str) -> str:
-        """A cookie for somebody; an empty name is somebody who has not signed in."""
+        """A new cookie for a name; an empty name is a visitor who has not signed in."""
         number = secrets.token_urlsafe(16)
-        content = {"name": name, "until": int(time.time()) + LASTS, "id": number}
+        content = {"name": name, "until": int(time.time()) + SESSION_SECONDS, "id": number}
         if name:
             ids = self._open.setdefault(name, {})
             ids[number] = None
@@ -121,7 +121,7 @@ class Signer:
         return f"{body}.{self._mark('cookie', body)}"
 
     def read(self, cookie: str) -> dict[str, Any] | None:
-        """What a cookie says, if it was signed here, still holds, and nobody signed out with it; else None."""
+        """The content of a valid cookie; None if it is not signed here, has expired, or its session has ended."""
         body, _, mark = cookie.partition(".")
         if not hmac.compare_digest(mark.encode(), self._mark("cookie", body).encode()):
             return None
@@ -130,16 +130,16 @@ class Signer:
         return content if is_open and content["until"] > time.time() else None
 
     def end(self, cookie: str) -> None:
-        """Sign out: from now on the cookie is read as none."""
+        """End the session of a cookie."""
         if content := self.read(cookie):
             self._open.get(content["name"], {}).pop(content["id"], None)
 
     def token(self, cookie: str) -> str:
-        """The token that a form must bring along with this cookie."""
+        """The anti-forgery token of forms for this cookie."""
         return self._mark("form", cookie)
 
     def allows(self, cookie: str, token: Any) -> bool:
-        """Whether a form came from a page that this browser was given."""
+        """Whether a form's token belongs to this cookie."""
         return isinstance(token, str) and hmac.compare_digest(token.encode(), self.token(cookie).encode())
 
     def _mark(self, use: str, text: str) -> str:

@@ -1,8 +1,8 @@
-"""All that a visitor may do, without HTTP: look at data sets, plan, ask, see answers and budgets.
+"""Everything a visitor may do, without HTTP: see data sets, plan, ask, see answers and budgets.
 
-Every data set is opened twice: once to plan, once to read, each used by one thread at a time, so that who plans never
-waits for a table that is being read. What is asked goes through the account of the data set and the visitor's own, in
-one transaction.
+Every data set is opened twice: once to plan, once to read, each used by one thread at a time, so that a plan never
+waits for a table that is being read. A question is charged to the account of the data set and to the visitor's, in one
+transaction.
 """
 
 from __future__ import annotations
@@ -32,59 +32,59 @@ from utmost.queries.questions.question import describe
 from utmost.queries.session import Session
 from utmost.serve.problems import NOT_YOURS, Refused
 from utmost.serve.settings import Dataset, Settings, Visitor
-from utmost.serve.wire import Asked, arguments_of, read_asked
+from utmost.serve.wire import Query, arguments_of, read_query
 
 MOST_PLANS = 128
-"""How many plans are kept, so that asking does not design again what was planned."""
-Kept = TypeVar("Kept")
+"""Size of the cache of plans, so that asking does not repeat the design of a plan."""
+Result = TypeVar("Result")
 MOST_BATCH = 100
-"""How many questions a batch may have."""
+"""The largest number of questions in a batch."""
 
 
 @dataclass(frozen=True)
-class Given:
-    """An answer that somebody was given: the data set's entry, who asked, and how, where the server knows it."""
+class RecordedAnswer:
+    """A recorded answer: the data set's entry, its queries, and the names of those who asked, where known."""
 
     entry: Entry
-    asked: tuple[Asked, ...]
-    whose: tuple[str, ...]
+    queries: tuple[Query, ...]
+    holders: tuple[str, ...]
 
 
-class _Open:
-    """A data set with its two sessions, and the plans made of it lately."""
+class _OpenDataset:
+    """A data set with its two sessions and a cache of plans."""
 
     def __init__(self, dataset: Dataset, ledger: Ledger) -> None:
         untyped = open_table(dataset.table).untyped  # of other tables, the engine knows the types
         types = {name: column.type for name, column in dataset.columns.items() if column.type and name in untyped}
         self.dataset = dataset
-        made = dataset.table, dataset.name, dataset.unit, dataset.neighbours, dataset.budget, ledger, types or None
-        self._make = partial(Session, *made)
+        arguments = dataset.table, dataset.name, dataset.unit, dataset.neighbours, dataset.budget, ledger, types or None
+        self._make = partial(Session, *arguments)
         self.planning, self.reading = self._make(), self._make()
         self.plan_lock, self.read_lock = Lock(), Lock()
         self.plans: OrderedDict[str, Plan] = OrderedDict()
         self.curves: OrderedDict[str, list[tuple[Level, float]]] = OrderedDict()
 
     def plan(self, name: str, arguments: Mapping[str, Any]) -> Plan:
-        """A plan; the table's engine, which rehearses the question, serves one at a time."""
+        """Make a plan, one at a time, since the table's engine rehearses the question."""
         with self.plan_lock:
-            made: Plan = getattr(self.planning.plan, name)(**arguments)
-        return made
+            plan: Plan = getattr(self.planning.plan, name)(**arguments)
+        return plan
 
-    def connected(self, work: Callable[[], Kept]) -> Kept:
-        """What some work finds; if the connection to the table has ended, with a new one, once.
+    def with_reconnection(self, work: Callable[[], Result]) -> Result:
+        """Run some work; if the connection to the table was lost, connect again and run it once more.
 
-        Nothing was charged then: a table is looked at before the ledger is.
+        Nothing was charged then, since the table is opened before the ledger is used.
         """
         planning = self.planning
         try:
             return work()
         except Disconnected as problem:
             with self.plan_lock, self.read_lock:
-                if self.planning is planning:  # nobody else has connected again meanwhile
-                    self.planning, self.reading = self._again(problem)
+                if self.planning is planning:  # no other thread has reconnected meanwhile
+                    self.planning, self.reading = self._reconnect(problem)
         return work()
 
-    def _again(self, problem: Disconnected) -> tuple[Session, Session]:
+    def _reconnect(self, problem: Disconnected) -> tuple[Session, Session]:
         try:
             return self._make(), self._make()
         except UtmostError:  # which may say where the table is
@@ -92,32 +92,32 @@ class _Open:
 
 
 class Desk:
-    """The data sets of some settings, open, with the accounts of everybody who may ask about them."""
+    """The open data sets of some settings, with the accounts of all analysts."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.ledger = settings.ledger if isinstance(settings.ledger, Ledger) else Ledger(settings.ledger)
-        self._open = {name: _Open(dataset, self.ledger) for name, dataset in settings.datasets.items()}
+        self._open = {name: _OpenDataset(dataset, self.ledger) for name, dataset in settings.datasets.items()}
         for visitor in settings.visitors.values():
             for name, budget in visitor.budgets.items():
                 dataset = settings.datasets[name]
                 self.ledger.open(_own_name(visitor.name, name), budget, str(dataset.unit), dataset.neighbours)
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Close the ledger."""
         self.ledger.close()
 
     def datasets(self, visitor: Visitor) -> list[Dataset]:
-        """Those the visitor may look at."""
-        return [each.dataset for name, each in self._open.items() if visitor.sees(name)]
+        """The data sets that the visitor may see."""
+        return [opened.dataset for name, opened in self._open.items() if visitor.sees(name)]
 
     def dataset(self, visitor: Visitor, name: str) -> Dataset:
-        """One of them; whether another exists is not said."""
-        return self._of(visitor, name).dataset
+        """A data set; the same error for a hidden one and for one that does not exist."""
+        return self._require_visible(visitor, name).dataset
 
     def column_types(self, visitor: Visitor, name: str) -> dict[str, Any]:
-        """The columns of the table and their types: the schema is public."""
-        source = self._of(visitor, name).planning.source
+        """The columns of the table and their types, which are public."""
+        source = self._require_visible(visitor, name).planning.source
         kinds = source.table.columns.items()
         return {column: kind for column, kind in kinds if column not in source.refused}
 
@@ -125,177 +125,179 @@ class Desk:
         """The columns and their types in words."""
         return {column: str(kind) for column, kind in self.column_types(visitor, name).items()}
 
-    def plan(self, visitor: Visitor, name: str, asked: Asked) -> Plan:
-        """What an answer would be like, with what is left of both budgets."""
-        opened = self._of(visitor, name)
-        plan = self._planned(opened, asked)
+    def plan(self, visitor: Visitor, name: str, query: Query) -> Plan:
+        """The plan of an answer, with the remaining budgets."""
+        opened = self._require_visible(visitor, name)
+        plan = self._cached_plan(opened, query)
         return Plan(plan.question, plan.dataset, self.left(visitor, name), plan.source)
 
-    def errors_near(self, visitor: Visitor, name: str, asked: Asked) -> list[tuple[Level, float]]:
-        """The expected error at levels around the one that is asked for: as many as half a second allows."""
-        opened = self._of(visitor, name)
-        question, found = self._planned(opened, asked).question, opened.curves.get(asked.text)
-        return found or _kept(opened.curves, asked.text, _errors_near(question))
+    def errors_near(self, visitor: Visitor, name: str, query: Query) -> list[tuple[Level, float]]:
+        """The expected error at levels around that of a query: as many as half a second allows."""
+        opened = self._require_visible(visitor, name)
+        question, curve = self._cached_plan(opened, query).question, opened.curves.get(query.text)
+        return curve or _cache(opened.curves, query.text, _errors_near(question))
 
     def left(self, visitor: Visitor, name: str) -> str:
-        """What is left of the data set's budget, and of the visitor's own, in words."""
-        whole = str(self._of(visitor, name).planning.left)
+        """The remaining budgets of the data set and of the visitor, in words."""
+        total = str(self._require_visible(visitor, name).planning.left)
         if name not in visitor.budgets or visitor.key is None:
-            return whole
-        return f"{self._own(visitor, name).left} for you, {whole} for all"
+            return total
+        return f"{self._own_account(visitor, name).left} for you, {total} for all"
 
-    def ask(self, visitor: Visitor, name: str, asked: Asked) -> Answer:
-        """The answer, charged to both budgets; what was answered before is not drawn again."""
-        opened = self._asked_of(visitor, name)
-        plan = self._planned(opened, asked)
+    def ask(self, visitor: Visitor, name: str, query: Query) -> Answer:
+        """Answer a query, charged to both budgets; a recorded answer is not drawn again."""
+        opened = self._dataset_to_ask(visitor, name)
+        plan = self._cached_plan(opened, query)
 
         def answer() -> Answer:
             with opened.read_lock:
-                return self._session(visitor, opened, asked).ask(plan.question, asked.fresh)
+                return self._session(visitor, opened, query).ask(plan.question, query.fresh)
 
-        return opened.connected(answer)
+        return opened.with_reconnection(answer)
 
-    def batch(self, visitor: Visitor, name: str, asked: Sequence[Asked], delta: Any, fresh: bool) -> list[Answer]:
-        """Answers to questions that are declared together."""
-        if not 1 <= len(asked) <= MOST_BATCH:
-            raise InvalidInput(f"the batch has {len(asked)} questions; give from 1 to {MOST_BATCH}.")
-        opened = self._asked_of(visitor, name)
-        plans = [self._planned(opened, each) for each in asked]
+    def batch(self, visitor: Visitor, name: str, queries: Sequence[Query], delta: Any, fresh: bool) -> list[Answer]:
+        """Answer queries that are declared together."""
+        if not 1 <= len(queries) <= MOST_BATCH:
+            raise InvalidInput(f"the batch has {len(queries)} questions; give from 1 to {MOST_BATCH}.")
+        opened = self._dataset_to_ask(visitor, name)
+        plans = [self._cached_plan(opened, query) for query in queries]
 
         def answers() -> list[Answer]:
             with opened.read_lock:
-                session = self._session(visitor, opened, *asked)
+                session = self._session(visitor, opened, *queries)
                 mine = [Plan(plan.question, name, "", session.source) for plan in plans]
                 return session.batch(mine, delta, fresh=fresh)
 
-        return opened.connected(answers)
+        return opened.with_reconnection(answers)
 
-    def given(self, visitor: Visitor, name: str, number: int | None = None) -> list[Given]:
-        """The visitor's own answers, oldest first; of a custodian, everybody's; or the one of an entry."""
-        opened = self._of(visitor, name)
-        found: dict[int, Given] = {}
+    def records(self, visitor: Visitor, name: str, number: int | None = None) -> list[RecordedAnswer]:
+        """The visitor's recorded answers, oldest first; for a custodian, everybody's; or only that of one entry."""
+        opened = self._require_visible(visitor, name)
+        records: dict[int, RecordedAnswer] = {}
         if visitor.custodian:
-            listed = opened.planning.account.entries()
-            found = {e.number: Given(e, (), ()) for e in listed if number in (None, e.number)}
-        whose = self.settings.visitors.values() if visitor.custodian else [visitor]
-        for each in whose:
-            for entry, note in self._held(each, name).given(number) if name in each.budgets else ():
-                before = found.get(entry.number, Given(entry, (), ()))
-                asked = tuple(read_asked(one) for one in note["asked"])
-                found[entry.number] = Given(entry, asked, (*before.whose, each.name))
-        return [found[number] for number in sorted(found)]
+            entries = opened.planning.account.entries()
+            records = {e.number: RecordedAnswer(e, (), ()) for e in entries if number in (None, e.number)}
+        visitors = self.settings.visitors.values() if visitor.custodian else [visitor]
+        for holder in visitors:
+            for entry, note in self._holder_account(holder, name).given(number) if name in holder.budgets else ():
+                record = records.get(entry.number, RecordedAnswer(entry, (), ()))
+                queries = tuple(map(read_query, note["asked"]))
+                records[entry.number] = RecordedAnswer(entry, queries, (*record.holders, holder.name))
+        return [records[number] for number in sorted(records)]
 
     def answers(self, visitor: Visitor, name: str, number: int) -> list[Answer]:
-        """The answer of an entry, or the answers of a batch, made again from what is recorded."""
-        opened = self._of(visitor, name)
-        found = next(iter(self.given(visitor, name, number)), None)
-        if found is None:
+        """The answer of an entry, or the answers of a batch, reconstructed from the record."""
+        opened = self._require_visible(visitor, name)
+        record = next(iter(self.records(visitor, name, number)), None)
+        if record is None:
             raise Refused(403, NOT_YOURS)
-        if found.entry.state != "done" or not found.asked:
+        if record.entry.state != "done" or not record.queries:
             raise InvalidInput(
                 f"entry {number} has no answer that this server recorded; it was asked elsewhere, or its engine failed."
             )
-        plans = [self._planned(opened, asked) for asked in found.asked]
-        state = opened.planning.account.state_after(found.entry)
-        released = [found.entry.answer] if len(plans) == 1 and not _is_batch(found.entry) else found.entry.answer
+        plans = [self._cached_plan(opened, query) for query in record.queries]
+        state = opened.planning.account.state_after(record.entry)
+        released = [record.entry.answer] if len(plans) == 1 and not _is_batch(record.entry) else record.entry.answer
         return [
-            Answer(plan.question, name, one, state, True, plan.source)
-            for plan, one in zip(plans, released, strict=True)
+            Answer(plan.question, name, value, state, True, plan.source)
+            for plan, value in zip(plans, released, strict=True)
         ]
 
     def budget(self, visitor: Visitor, name: str) -> tuple[Budget, dict[str, Budget]]:
-        """The data set's budget with the entries that the visitor may see, and by name the budgets of those who ask."""
-        opened = self._of(visitor, name)
+        """The data set's budget with the entries that the visitor may see, and the budgets of analysts by name."""
+        opened = self._require_visible(visitor, name)
         session = opened.planning
-        seen = [given.entry for given in self.given(visitor, name)]
-        whose = self.settings.visitors.values() if visitor.custodian else [visitor]
-        return Budget(name, session.left, session.spent, seen, session.terms.unit.tiers), {
-            each.name: self._budget_of(each, name) for each in whose if name in each.budgets and each.key is not None
+        entries = [record.entry for record in self.records(visitor, name)]
+        visitors = self.settings.visitors.values() if visitor.custodian else [visitor]
+        return Budget(name, session.left, session.spent, entries, session.terms.unit.tiers), {
+            holder.name: self._budget_of(holder, name)
+            for holder in visitors
+            if name in holder.budgets and holder.key is not None
         }
 
     def _budget_of(self, visitor: Visitor, name: str) -> Budget:
-        own = self._own(visitor, name)
+        own = self._own_account(visitor, name)
         return Budget(name, own.left, own.spent, own.entries())
 
     def check(self, visitor: Visitor, name: str) -> Any:
-        """Whether the ledger's account of a data set is sound: chain, sums, and where questions are filed."""
-        return self._of(visitor, name).planning.account.check()
+        """Check the ledger's account of a data set: chain, sums, and question keys."""
+        return self._require_visible(visitor, name).planning.account.check()
 
-    def _of(self, visitor: Visitor, name: str) -> _Open:
+    def _require_visible(self, visitor: Visitor, name: str) -> _OpenDataset:
         if not visitor.sees(name) or name not in self._open:
             raise Refused(403, NOT_YOURS)
         return self._open[name]
 
-    def _own(self, visitor: Visitor, name: str) -> Any:
+    def _own_account(self, visitor: Visitor, name: str) -> Any:
         own = self.ledger.account(_own_name(visitor.name, name))
         own.called = "your own budget"
         return own
 
-    def _held(self, visitor: Visitor, name: str, *asked: Asked) -> HeldAccount:
-        note = {"asked": [each.plain for each in asked]}
-        return HeldAccount(self._open[name].planning.account, self._own(visitor, name), note)
+    def _holder_account(self, visitor: Visitor, name: str, *queries: Query) -> HeldAccount:
+        note = {"asked": [query.plain for query in queries]}
+        return HeldAccount(self._open[name].planning.account, self._own_account(visitor, name), note)
 
-    def _asked_of(self, visitor: Visitor, name: str) -> _Open:
-        """A data set that the visitor may ask about."""
-        opened = self._of(visitor, name)
+    def _dataset_to_ask(self, visitor: Visitor, name: str) -> _OpenDataset:
+        """A data set about which the visitor may ask."""
+        opened = self._require_visible(visitor, name)
         if name not in visitor.budgets:
             raise Refused(403, "a custodian looks on and does not ask; ask with an analyst's key, or beside the table.")
         return opened
 
-    def _session(self, visitor: Visitor, opened: _Open, *asked: Asked) -> Session:
-        """The data set's session as this visitor spends from it."""
+    def _session(self, visitor: Visitor, opened: _OpenDataset, *queries: Query) -> Session:
+        """The data set's session with the account of this visitor."""
         session = copy.copy(opened.reading)
-        session.account = self._held(visitor, opened.dataset.name, *asked)
+        session.account = self._holder_account(visitor, opened.dataset.name, *queries)
         return session
 
-    def _planned(self, opened: _Open, asked: Asked) -> Plan:
-        """A plan, designed and proved; what cannot be asked is refused here, before anything is charged."""
-        if known := opened.plans.get(asked.text):
-            return known
+    def _cached_plan(self, opened: _OpenDataset, query: Query) -> Plan:
+        """The plan of a query, designed and proved, from the cache if it is there; invalid queries are refused here."""
+        if cached := opened.plans.get(query.text):
+            return cached
         try:
-            arguments = arguments_of(asked, self.settings.most_keys)
-            plan: Plan = opened.connected(lambda: opened.plan(asked.name, arguments))
+            arguments = arguments_of(query, self.settings.most_keys)
+            plan: Plan = opened.with_reconnection(lambda: opened.plan(query.name, arguments))
             describe(plan.question, plan.dataset)  # designed and proved, which may take long
         except UtmostError:
             raise
         except NONSENSE as problem:
             raise InvalidInput(
-                f"{asked.name} cannot be asked with {shown(asked.text)} ({type(problem).__name__}); look at its "
+                f"{query.name} cannot be asked with {shown(query.text)} ({type(problem).__name__}); look at its "
                 "arguments once more."
             ) from None
-        return _kept(opened.plans, asked.text, plan)
+        return _cache(opened.plans, query.text, plan)
 
 
-def _kept(memory: OrderedDict[str, Kept], text: str, found: Kept) -> Kept:
-    """Keep what was found, and forget what has been there longest."""
-    memory[text] = found
+def _cache(memory: OrderedDict[str, Result], text: str, value: Result) -> Result:
+    """Put a value into a cache, which drops its oldest entries."""
+    memory[text] = value
     while len(memory) > MOST_PLANS:
         memory.popitem(last=False)
-    return found
+    return value
 
 
 def _errors_near(question: Question) -> list[tuple[Level, float]]:
-    if question.accuracy.average is None:  # it depends on rows that nobody expects
+    if question.accuracy.average is None:  # it depends on the number of rows, and no expected number was given
         return []
-    found, until = [(question.privacy, question.average)], time.monotonic() + 0.5
+    curve, until = [(question.privacy, question.average)], time.monotonic() + 0.5
     for factor in ("2", "1/2", "4", "1/4", "8", "1/8"):
         if time.monotonic() > until:
             break
         level = _stronger(question.privacy, Fraction(factor))
         if level is not None:
             with suppress(UtmostError):  # a level that no mechanism is made for
-                found.append((level, question.at(level).average))
-    return sorted(found, key=lambda each: strength(each[0]))
+                curve.append((level, question.at(level).average))
+    return sorted(curve, key=lambda pair: strength(pair[0]))
 
 
 def strength(level: Level) -> float:
-    """The number that a level is known by: its epsilon, mu or rho."""
+    """The main parameter of a level: its epsilon, mu or rho."""
     name = "mu" if isinstance(level, GaussianDP | ApproxGaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
     return float(getattr(level, name))
 
 
 def _stronger(level: Level, factor: Fraction) -> Level | None:
-    """A level of the same kind with so many times its epsilon, mu or rho."""
+    """A level of the same kind with its epsilon, mu or rho multiplied by a factor."""
     number = Fraction(str(strength(level))) * factor
     if isinstance(level, GaussianDP):
         return GaussianDP(number)
@@ -309,7 +311,7 @@ def _stronger(level: Level, factor: Fraction) -> Level | None:
 
 
 def _own_name(visitor: str, dataset: str) -> str:
-    """The account of a visitor at a data set; names have no spaces, so no data set is called so."""
+    """The name of a visitor's account at a data set; it has spaces, so no data set has the same name."""
     return f"{visitor} at {dataset}"
 
 

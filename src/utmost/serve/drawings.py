@@ -1,4 +1,4 @@
-"""Pictures of the pages, as SVG text beside those of reports: curves, steps, and bars with a mark at what is chosen."""
+"""SVG pictures of the pages, beside those of reports: curves and bars, with a mark at the chosen value."""
 
 from __future__ import annotations
 
@@ -15,18 +15,23 @@ def curve(
     across: str,
     up: str,
     caption: str,
-    chosen: tuple[float, float] | None = None,
+    mark: tuple[float, float] | None = None,
     logarithmic: bool = False,
 ) -> str:
-    """Lines over one axis, the first at full strength; with a mark at what is chosen.
+    """Lines over one axis, the first one emphasised, with an optional mark.
 
     Parameters
     ----------
-    lines : for every line its name, where its points are, and how high
-    across, up : what the axes are
-    caption : what the picture shows, in a sentence
-    chosen : the point that is marked
-    logarithmic : whether equal steps across are equal factors
+    lines : mapping
+        For every line its name, and its x and y coordinates.
+    across, up : str
+        The labels of the axes.
+    caption : str
+        A sentence that describes the picture.
+    mark : pair of float, optional
+        The marked point.
+    logarithmic : bool
+        Whether the x axis is logarithmic.
     """
     import math
 
@@ -48,18 +53,18 @@ def curve(
         if i:
             end_x, end_y = place(line[-1], heights[-1])
             body += _text(end_x - 4, max(end_y - 6, 14), name, "end")
-    if chosen is not None:
-        x, y = place(*chosen)
+    if mark is not None:
+        x, y = place(*mark)
         body += f'<circle class="ours" cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{OURS}"/>'
         side = "end" if x > WIDE - 120 else "start"
-        said = " ".join([*filter(None, list(lines)[:1]), number(chosen[1])])
+        label = " ".join([*filter(None, list(lines)[:1]), number(mark[1])])
         below = len(lines) > 1  # where another line is above
-        body += _text(x + (10 if side == "start" else -10), y + 24 if below else max(y - 8, 14), said, side)
+        body += _text(x + (10 if side == "start" else -10), y + 24 if below else max(y - 8, 14), label, side)
     return _figure(body, HIGH + 60, caption)
 
 
 def steps(values: Sequence[tuple[str, float]], caption: str, up: str, marked: int | None = None) -> str:
-    """A column for each of many values, one of them marked; values are between 0 and the largest."""
+    """A bar for each of many values, one of them marked; the axis goes from 0 to the largest."""
     top = max([value for _, value in values] + [1e-12])
     width, height = (WIDE - LEFT - RIGHT) / len(values), HIGH + 60 - TOP - BOTTOM
     body = _axes("", up, values[0][0], values[-1][0], top, height)
@@ -74,12 +79,12 @@ def steps(values: Sequence[tuple[str, float]], caption: str, up: str, marked: in
 
 
 def number(value: float) -> str:
-    """A number in few digits."""
+    """A number with few digits."""
     return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 def _axes(across: str, up: str, first: float | str, last: float | str, top: float, height: float) -> str:
-    ends = [each if isinstance(each, str) else number(each) for each in (first, last)]
+    ends = [end if isinstance(end, str) else number(end) for end in (first, last)]
     floor, most = TOP + height, number(top)
     if len(most) > 6:  # there is no room for it beside the axis
         up, most = f"{up}, up to {most}", ""
@@ -101,8 +106,8 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _figure(body: str, high: float, caption: str) -> str:
-    said = html.escape(caption)
+    title = html.escape(caption)
     return (
         f'<figure><svg viewBox="0 0 {WIDE} {high}" role="img" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{said}</title>{body}</svg><figcaption>{said}</figcaption></figure>"
+        f"<title>{title}</title>{body}</svg><figcaption>{title}</figcaption></figure>"
     )

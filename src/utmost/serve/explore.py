@@ -1,4 +1,4 @@
-"""The theories without a table: sliders in, a picture, the numbers, the proof, and the Python that makes it."""
+"""Interactive pages on the theories, without a table: sliders, a picture, the numbers, the proof, and Python code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EPSILON = ("epsilon", "privacy ε: smaller tells less about each person", 0.1, 3
 
 @dataclass(frozen=True)
 class Slider:
-    """A number that is chosen by a slider."""
+    """A slider for a number."""
 
     name: str
     label: str
@@ -34,7 +34,7 @@ class Slider:
     start: float
 
     def read(self, text: str | None) -> Any:
-        """The number that a text says, within the slider's range; a whole number where its steps are."""
+        """Parse a number within the slider's range; a whole number if the steps are whole."""
         try:
             value = self.start if text is None or not text.strip() else float(text.encode("ascii"))
         except ValueError:
@@ -45,8 +45,8 @@ class Slider:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What is shown of a choice."""
+class View:
+    """The content of a topic at some values of its sliders."""
 
     picture: str
     facts: tuple[tuple[str, str], ...]
@@ -56,36 +56,36 @@ class Shown:
 
 @dataclass(frozen=True)
 class Topic:
-    """One theory: its question in words, its sliders, and what makes it."""
+    """A topic: its question in words, its sliders, and the function that makes its view."""
 
     name: str
     title: str
     words: str
     sliders: tuple[Slider, ...]
-    make: Callable[..., Shown]
+    make: Callable[..., View]
 
-    def read(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """The values of the sliders, from a query."""
-        return {slider.name: slider.read(given.get(slider.name)) for slider in self.sliders}
+    def read(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """The values of the sliders in a query string."""
+        return {slider.name: slider.read(query.get(slider.name)) for slider in self.sliders}
 
-    def show(self, values: Mapping[str, Any]) -> Shown:
-        """What is shown at these values."""
-        return _kept(self.name, tuple(sorted(values.items())))
+    def show(self, values: Mapping[str, Any]) -> View:
+        """The view at these values."""
+        return _cached_view(self.name, tuple(sorted(values.items())))
 
 
 @lru_cache(maxsize=256)
-def _kept(name: str, values: tuple[tuple[str, Any], ...]) -> Shown:
+def _cached_view(name: str, values: tuple[tuple[str, Any], ...]) -> View:
     return TOPICS[name].make(**dict(values))
 
 
-def majority(people: int, epsilon: float) -> Shown:
+def majority(people: int, epsilon: float) -> View:
     """A majority of n people: the optimal yes or no."""
     half = people // 2
     solution = binary.balanced(counts(people), lambda yes: yes > half, epsilon)
     near = [max(0, half - 20), min(people, half + 21)]
     chances = [float(solution.mechanism.probability(yes, True)) for yes in range(near[0], near[1] + 1)]
     closest = float(solution.mechanism.probability(half + 1, True))
-    return Shown(
+    return View(
         steps(
             [
                 (f"{near[0]} say yes", chances[0]),
@@ -107,8 +107,8 @@ def majority(people: int, epsilon: float) -> Shown:
     )
 
 
-def winner(candidates: int, people: int, epsilon: float) -> Shown:
-    """A vote among several candidates: the mechanism with the least chance of a wrong name."""
+def winner(candidates: int, people: int, epsilon: float) -> View:
+    """A vote among several candidates: the mechanism with the least probability of a wrong winner."""
     tallies = Tallies(candidates, people, "add-remove")
     solution = rainbow.best_winner(tallies, epsilon, programs=False)
     lead = range(0, min(41, people // 2))
@@ -123,7 +123,7 @@ def winner(candidates: int, people: int, epsilon: float) -> Shown:
     )
     certificate = solution.certificate
     bound = "" if certificate.bound is None else f", and no private mechanism is below {certificate.bound:.4g}"
-    return Shown(
+    return View(
         picture,
         (
             ("a wrong name, on average over all tallies", f"{solution.value:.4g}{bound}"),
@@ -137,8 +137,8 @@ def winner(candidates: int, people: int, epsilon: float) -> Shown:
     )
 
 
-def prior(people: int, expected: float, epsilon: float) -> Shown:
-    """A count about which something is known beforehand: noise with the best guess."""
+def prior(people: int, expected: float, epsilon: float) -> View:
+    """A count with an informative prior: noise with optimal post-processing."""
     share = as_rational(str(expected))
     beliefs = [math.comb(people, k) * float(share) ** k * float(1 - share) ** (people - k) for k in range(people + 1)]
     solution = finite.optimal(counts(people), epsilon, beliefs, loss="absolute")
@@ -146,7 +146,7 @@ def prior(people: int, expected: float, epsilon: float) -> Shown:
     likely = round(people * expected)
     row = [float(solution.mechanism.probability(likely, k)) for k in range(people + 1)]
     first, last = (f"answer {k}" for k in (0, people))
-    return Shown(
+    return View(
         steps(
             [(first, row[0]), *((str(k), row[k]) for k in range(1, people)), (last, row[people])],
             f"How likely each answer is when the truth is {likely}.",
@@ -166,14 +166,14 @@ def prior(people: int, expected: float, epsilon: float) -> Shown:
     )
 
 
-def survey(answers: int, people: int, epsilon: float) -> Shown:
-    """A survey in which everybody's own device adds the noise."""
+def survey(answers: int, people: int, epsilon: float) -> View:
+    """A survey under local privacy: every respondent's device adds the noise."""
     names = [f"answer {i + 1}" for i in range(answers)]
-    asked = local.survey(names, epsilon)
+    mechanism = local.survey(names, epsilon)
     sizes = sorted({max(10, round(people * 10 ** (i / 4))) for i in range(-6, 5)} | {people})
-    errors = [asked.standard_error(size) for size in sizes]
-    expected = asked.standard_error(people)
-    return Shown(
+    errors = [mechanism.standard_error(size) for size in sizes]
+    expected = mechanism.standard_error(people)
+    return View(
         curve(
             {"": (sizes, errors)},
             "people who answer",
@@ -184,13 +184,13 @@ def survey(answers: int, people: int, epsilon: float) -> Shown:
         ),
         (
             ("standard error of a share", f"{expected:.4f}"),
-            ("a response names", f"{asked.size} of {answers} answers"),
-            ("optimal", str(asked.optimal)),
+            ("a response names", f"{mechanism.size} of {answers} answers"),
+            ("optimal", str(mechanism.optimal)),
         ),
         (
             (
                 "privacy",
-                bool(asked.verify()),
+                bool(mechanism.verify()),
                 "the probability of a response changes by a factor of at most e^ε, proved exactly",
             ),
         ),
@@ -200,33 +200,35 @@ def survey(answers: int, people: int, epsilon: float) -> Shown:
     )
 
 
-def parties(people: int, epsilon: float) -> Shown:
+def parties(people: int, epsilon: float) -> View:
     """Several parties with one bit each, and one function of all bits."""
     functions = {name: multiparty.optimal(name, [epsilon] * people) for name in ("majority", "and", "or", "xor")}
-    chosen = functions["majority"]
-    return Shown(
+    protocol = functions["majority"]
+    return View(
         bars(
-            {name: each.value() for name, each in functions.items()}, "Pr[the right answer], by function.", "majority"
+            {name: design.value() for name, design in functions.items()},
+            "Pr[the right answer], by function.",
+            "majority",
         ),
         (
-            ("right about the majority", f"{chosen.value():.6f}"),
+            ("right about the majority", f"{protocol.value():.6f}"),
             ("every party says", "its bit, after randomised response: the best protocol there is, interactive or not"),
         ),
-        _checks(chosen.verify()),
+        _checks(protocol.verify()),
         "import utmost as um\n"
         f'protocol = um.multiparty.optimal("majority", [{epsilon}] * {people})\n'
         "print(protocol.value(), protocol.verify())",
     )
 
 
-def composition(releases: int, epsilon: float, delta: int) -> Shown:
-    """How promises add up: many releases about the same people."""
+def composition(releases: int, epsilon: float, delta: int) -> View:
+    """Composition: many releases about the same people."""
     small = f"1e-{delta}"
     many = sorted({1, releases, *(max(1, round(releases * i / 6)) for i in range(1, 7))})
     exact = [compose(epsilon, times=k).epsilon(small) for k in many]
     total = compose(epsilon, times=releases)
     low, high = total.bounds(total.epsilon(small))
-    return Shown(
+    return View(
         curve(
             {"exactly": (many, exact), "the sum": (many, [epsilon * k for k in many])},
             "releases",
@@ -243,12 +245,12 @@ def composition(releases: int, epsilon: float, delta: int) -> Shown:
     )
 
 
-def _checks(found: Any) -> tuple[tuple[str, bool, str], ...]:
-    return tuple((check.name, bool(check.passed), check.detail) for check in found.checks)
+def _checks(verification: Any) -> tuple[tuple[str, bool, str], ...]:
+    return tuple((check.name, bool(check.passed), check.detail) for check in verification.checks)
 
 
-def _topic(name: str, title: str, words: str, make: Callable[..., Shown], *sliders: tuple[Any, ...]) -> Topic:
-    return Topic(name, title, words, tuple(Slider(*each) for each in sliders), make)
+def _topic(name: str, title: str, words: str, make: Callable[..., View], *sliders: tuple[Any, ...]) -> Topic:
+    return Topic(name, title, words, tuple(Slider(*values) for values in sliders), make)
 
 
 TOPICS = {
@@ -308,4 +310,4 @@ TOPICS = {
         ),
     )
 }
-"""Every topic by its name, in the order in which they are listed."""
+"""All topics by name, in the order of the page."""

@@ -1,7 +1,7 @@
-"""Surveys' forms on the server: a page for respondents and the endpoint it sends to, for each form of the settings.
+"""Survey forms on the server: a page for respondents and its endpoint, for each form of the settings.
 
-Respondents have no key, and nothing about them is kept: no address, no cookie, no time finer than a day. How often
-responses may come is counted for each form as a whole, so that not even an address is remembered for a second.
+Respondents have no key, and nothing about them is stored: no address, no cookie, no time finer than a day. The rate of
+responses is limited for each form as a whole, so that no address needs to be remembered.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from utmost.survey.collector import Collector, FormSite
 from utmost.survey.form import Form
 
 RATE = 200.0
-"""How many requests a second one form takes."""
+"""Requests per second for one form."""
 POLICY = "frame-ancestors 'none'"
-"""The page brings a stricter policy of its own, with the hash of its style."""
+"""The page itself has a stricter policy, with the hash of its style."""
 
 
 class Forms:
@@ -33,7 +33,7 @@ class Forms:
 
     @property
     def routes(self) -> list[BaseRoute]:
-        """For each form its page, its module and its endpoint."""
+        """The routes of a form: its page, its module and its endpoint."""
         return [
             Route("/forms/{form}", self._with_slash, methods=["GET"]),
             Route("/forms/{form}/{rest:path}", self._answer, methods=["GET", "POST"]),

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457): the value, the rule and the remedy, and never an engine's words."""
+"""Errors as `application/problem+json` (RFC 9457): the value, the rule and the remedy, never an engine's message."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from utmost import errors
 from utmost.errors import AccountSuspended, BudgetSpent, Disconnected, LedgerFailed, UtmostError
 
 NOT_YOURS = "there is nothing of this name that you may see; `GET /api/datasets` lists what you may ask about."
-"""Said of what is somebody else's and of what does not exist."""
+"""The same for data sets of others and for those that do not exist."""
 NO_KEY = "give your key in the header Authorization, as 'Bearer NAME:...'; whoever keeps the data makes keys."
 UNKNOWN_KEY = (
-    "{} opens nothing here; give the key whole, as NAME:..., just as it was shown when it was made, or ask whoever "
+    "{}; give the whole key, as NAME:..., just as it was shown when it was made, or ask whoever "
     "keeps the data for a new one."
 )
-"""Said of a wrong key, with the name in it and never the rest: the same whether there is somebody of that name."""
+"""For a wrong key, with the name in it but not the rest; the same whether or not the name exists."""
 UNEXPECTED = (
     "something went wrong here that is no fault of the question; whoever keeps the data finds its kind in the log."
 )
 
 
 class Refused(UtmostError):
-    """A request that is not let in, for a reason that has a status of its own."""
+    """A refused request, with the HTTP status of the reason."""
 
     def __init__(self, status: int, message: str, retry: int | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class Refused(UtmostError):
 
 
 def status_of(problem: UtmostError) -> int:
-    """The status that tells a program what kind of error it is."""
+    """The HTTP status of an error."""
     if isinstance(problem, Refused):
         return problem.status
     if isinstance(problem, AccountSuspended | BudgetSpent):
@@ -40,7 +40,7 @@ def status_of(problem: UtmostError) -> int:
 
 
 def problem_response(problem: UtmostError) -> JSONResponse:
-    """The reply that says what is wrong."""
+    """The HTTP response for an error."""
     status = status_of(problem)
     headers = {"Retry-After": str(problem.retry)} if isinstance(problem, Refused) and problem.retry else {}
     if status == 401:
@@ -56,15 +56,15 @@ def problem_response(problem: UtmostError) -> JSONResponse:
     return JSONResponse(content, status, headers, media_type="application/problem+json")
 
 
-def problem_again(content: Any, status: int) -> UtmostError:
-    """The error that a server's reply tells of, as a session would raise it."""
+def error_from_reply(content: Any, status: int) -> UtmostError:
+    """The error described by a server's reply, as a session would raise it."""
     kind, detail = "", f"the server answered with status {status} and nothing that says why; is it an Utmost server?"
     if isinstance(content, dict):
         kind, detail = str(content.get("type", "")).rpartition(":")[2], str(content.get("detail", detail))
-    found = getattr(errors, kind, None)
-    if status in (400, 401, 403, 404, 405, 413, 415, 429) or not isinstance(found, type):
+    error_class = getattr(errors, kind, None)
+    if status in (400, 401, 403, 404, 405, 413, 415, 429) or not isinstance(error_class, type):
         return Refused(status, detail)
     try:
-        return found(detail) if issubclass(found, UtmostError) else Refused(status, detail)
+        return error_class(detail) if issubclass(error_class, UtmostError) else Refused(status, detail)
     except TypeError:  # an error that carries more than words
         return UtmostError(detail)

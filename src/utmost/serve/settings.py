@@ -1,4 +1,4 @@
-"""`utmost.toml`: which tables are served, with which budgets, and who may ask about them."""
+"""`utmost.toml`: the served tables with their budgets, and the analysts with theirs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMN_FACTS = ("type", "lower", "upper", "grid", "categories", "description")
 
 @dataclass(frozen=True)
 class Column:
-    """The public facts of a column: what forms offer and analysts read; nothing of it is taken from rows."""
+    """The public facts of a column, for forms and analysts; none of them is computed from rows."""
 
     type: str | None = None
     lower: int | float | None = None
@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table that is served."""
+    """A served table."""
 
     name: str
     table: Any
@@ -45,14 +45,18 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody with a key: an analyst, with a budget for each data set they may ask about; or a custodian.
+    """A user with a key: an analyst, with a budget for each data set they may ask about, or a custodian.
 
     Attributes
     ----------
-    name : as the key says it
-    key : the hash of the key; None only where no keys are asked for
-    budgets : for every data set they may ask about, what they may be told
-    custodian : whether they see everybody's answers and budgets
+    name : str
+        The name in the key.
+    key : str or None
+        The hash of the key; None only on a server without keys.
+    budgets : mapping
+        The budget for every data set they may ask about.
+    custodian : bool
+        Whether they see everybody's answers and budgets.
     """
 
     name: str
@@ -61,13 +65,13 @@ class Visitor:
     custodian: bool = False
 
     def sees(self, dataset: str) -> bool:
-        """Whether a data set is theirs to look at."""
+        """Whether the visitor may see a data set."""
         return self.custodian or dataset in self.budgets
 
 
 @dataclass(frozen=True)
 class FormPlace:
-    """A survey's form, and the file that its responses are appended to."""
+    """A survey form, and the file to which its responses are appended."""
 
     name: str
     form: Path
@@ -76,20 +80,30 @@ class FormPlace:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a server is told.
+    """The settings of a server.
 
     Attributes
     ----------
-    datasets, visitors, forms : by name
-    ledger : the ledger's file or URL, or None: in memory
-    host, port : where it listens
-    tick : answers leave at the next multiple of so many seconds
-    most_bytes : no request is longer
-    rate : how many requests a second one visitor may make; five seconds' worth of them at once
-    most_keys : how many keys one question may be answered by
-    most_connections : how many connections one address may hold at once, and how many requests may be under way for it
-    secure : whether browsers reach it by https, through a proxy: then cookies go by no other way
-    proxies : addresses or networks of that proxy: what it says about clients' addresses is believed if `secure`
+    datasets, visitors, forms : mapping
+        By name.
+    ledger : str, Ledger or None
+        The ledger's file or URL; None is in memory.
+    host, port : str, int
+        The address at which the server listens.
+    tick : float
+        Answers leave at multiples of this time, in seconds.
+    most_bytes : int
+        The largest size of a request.
+    rate : float
+        Requests per second of one visitor, with a burst of five seconds' worth.
+    most_keys : int
+        The largest number of keys (groups) of one question.
+    most_connections : int
+        The largest number of connections of one address at once, and of its running requests.
+    secure : bool
+        Whether browsers use https, through a proxy; cookies are then sent by https only.
+    proxies : tuple of str
+        Addresses or networks of that proxy; its statements about clients' addresses are trusted if `secure`.
     """
 
     datasets: Mapping[str, Dataset]
@@ -120,12 +134,12 @@ class Settings:
 
     @property
     def open_to(self) -> Visitor | None:
-        """Whom everybody is taken for where no keys are asked for."""
+        """The visitor as whom everybody is treated on a server without keys; None on a server with keys."""
         return next((visitor for visitor in self.visitors.values() if visitor.key is None), None)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host."""
+    """Whether a host is this machine itself."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -141,7 +155,7 @@ def _is_network(text: Any) -> bool:
 
 
 def read_settings(path: str | Path) -> Settings:
-    """The settings in a TOML file; what it does not know it refuses. Names of files are relative to its folder.
+    """Read the settings from a TOML file; unknown entries are refused. File names are relative to its folder.
 
     Examples
     --------
@@ -171,15 +185,15 @@ def read_settings(path: str | Path) -> Settings:
     plain = {"ledger": str, "host": str, "port": int, "tick": float, "most_bytes": int, "rate": float}
     plain |= {"most_keys": int, "most_connections": int, "secure": bool}
     _require_known(content, {*plain, "proxies", "dataset", "analyst", "custodian", "form"}, str(file))
-    given = {name: _of_kind(content[name], kind, name) for name, kind in plain.items() if name in content}
+    values = {name: _of_kind(content[name], kind, name) for name, kind in plain.items() if name in content}
     if "proxies" in content:
-        given["proxies"] = tuple(content["proxies"]) if isinstance(content["proxies"], list) else (content["proxies"],)
+        values["proxies"] = tuple(content["proxies"]) if isinstance(content["proxies"], list) else (content["proxies"],)
     datasets = {name: _dataset(name, table, folder) for name, table in _tables(content, "dataset").items()}
     if not datasets and not content.get("form"):
         raise InvalidInput(f"{file} names no data set; add one as [dataset.NAME].")
-    if "ledger" in given and "://" not in given["ledger"]:
-        given["ledger"] = str(folder / given["ledger"])
-    if datasets and "ledger" not in given:
+    if "ledger" in values and "://" not in values["ledger"]:
+        values["ledger"] = str(folder / values["ledger"])
+    if datasets and "ledger" not in values:
         raise InvalidInput(f'{file} names no ledger; add one, such as ledger = "budget.db": it outlives the process.')
     visitors = {name: _analyst(name, table, datasets) for name, table in _tables(content, "analyst").items()}
     for name, table in _tables(content, "custodian").items():
@@ -190,22 +204,22 @@ def read_settings(path: str | Path) -> Settings:
     if not visitors:
         visitors = {"anyone": Visitor("anyone", None, {d.name: d.budget for d in datasets.values()}, custodian=True)}
     forms = {name: _form(name, table, folder) for name, table in _tables(content, "form").items()}
-    return Settings(datasets, visitors, forms, **given)
+    return Settings(datasets, visitors, forms, **values)
 
 
 def _tables(content: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    found = content.get(kind, {})
-    if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
-        raise InvalidInput(f"{kind} is {shown(found)}; write each as a table of its own: [{kind}.NAME].")
-    return {require_name(name, f"a {kind}"): table for name, table in found.items()}
+    tables = content.get(kind, {})
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise InvalidInput(f"{kind} is {shown(tables)}; write each as a table of its own: [{kind}.NAME].")
+    return {require_name(name, f"a {kind}"): table for name, table in tables.items()}
 
 
 def _dataset(name: str, table: Mapping[str, Any], folder: Path) -> Dataset:
     where = f"[dataset.{name}]"
     _require_known(table, {"table", "unit", "neighbours", "budget", "description", "columns"}, where)
-    for needed in ("table", "unit", "neighbours", "budget"):
-        if needed not in table:
-            raise InvalidInput(f"{where} lacks {needed}; docs/serve.md has an example of each.")
+    for entry in ("table", "unit", "neighbours", "budget"):
+        if entry not in table:
+            raise InvalidInput(f"{where} lacks {entry}; docs/serve.md has an example of each.")
     place = _of_kind(table["table"], str, f"table of {where}")
     if "://" not in place:
         place = str(folder / place)
@@ -236,17 +250,19 @@ def _analyst(name: str, table: Mapping[str, Any], datasets: Mapping[str, Dataset
     where = f"[analyst.{name}]"
     _require_known(table, {"key", "datasets", "budget"}, where)
     key = require_hash(table.get("key"), f"analyst {name}")
-    named = table.get("datasets", [])
-    if not isinstance(named, list | dict) or not named:
-        raise InvalidInput(f"datasets of {where} is {shown(named)}; list those {name} may ask about, by name.")
-    for each in named:
-        if each not in datasets:
-            raise InvalidInput(f"{where} names the data set {shown(each)}; there are {', '.join(datasets) or 'none'}.")
-    if isinstance(named, list):
+    budgets = table.get("datasets", [])
+    if not isinstance(budgets, list | dict) or not budgets:
+        raise InvalidInput(f"datasets of {where} is {shown(budgets)}; list those {name} may ask about, by name.")
+    for dataset in budgets:
+        if dataset not in datasets:
+            raise InvalidInput(
+                f"{where} names the data set {shown(dataset)}; there are {', '.join(datasets) or 'none'}."
+            )
+    if isinstance(budgets, list):
         if "budget" not in table:
-            raise InvalidInput(f"{where} lacks a budget: what {name} may be told about each of {', '.join(named)}.")
-        named = dict.fromkeys(named, table["budget"])
-    return Visitor(name, key, {each: _level(budget, f"a budget of {where}") for each, budget in named.items()})
+            raise InvalidInput(f"{where} lacks a budget: what {name} may be told about each of {', '.join(budgets)}.")
+        budgets = dict.fromkeys(budgets, table["budget"])
+    return Visitor(name, key, {dataset: _level(budget, f"a budget of {where}") for dataset, budget in budgets.items()})
 
 
 def _form(name: str, table: Mapping[str, Any], folder: Path) -> FormPlace:
@@ -267,7 +283,9 @@ def _of_kind(value: Any, kind: type, what: str) -> Any:
     return kind(value)
 
 
-def _require_known(table: Mapping[str, Any], known: set[str], where: str) -> None:
-    odd = [name for name in table if name not in known]
-    if odd:
-        raise InvalidInput(f"{where} has {shown(odd[0])}, which nothing reads; it may have {', '.join(sorted(known))}.")
+def _require_known(table: Mapping[str, Any], allowed: set[str], where: str) -> None:
+    unknown = [name for name in table if name not in allowed]
+    if unknown:
+        raise InvalidInput(
+            f"{where} has {shown(unknown[0])}, which nothing reads; it may have {', '.join(sorted(allowed))}."
+        )

@@ -1,8 +1,8 @@
-"""Questions, levels, plans and budgets as JSON, both ways: what a client writes and a server reads, and the reverse.
+"""Questions, levels, plans and budgets as JSON: written by a client and read by a server, and the reverse.
 
-A question is the name of a session's method with the arguments of that method by their names, so that a new question
-needs nothing here. What JSON lacks is known by the argument's name: `privacy` is a level, `by` public keys, and a
-`prior` over tallies a list of pairs; bins are an object with their edges.
+A question is the name of a session's method with its arguments by name, so that a new question needs no code here.
+Types that JSON lacks are determined by the argument's name: `privacy` is a level, `by` public keys, and a `prior` over
+tallies a list of pairs; bins are an object with their edges.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from utmost.queries.questions import BY_KEYS_ALONE, QUESTIONS, Kind
 
 UNSENT = "a server takes conditions as SQL text, such as 'age >= 65', and everything else as texts, numbers and lists"
 MOST_TEXT = 10_000
-"""No text of a question is longer."""
+"""The largest length of a text in a question."""
 MOST_LISTED = 10_000
-"""No list of a question has more members, keys and priors apart."""
+"""The largest length of a list in a question, except for keys and priors."""
 
 
 METHODS: dict[str, Kind] = QUESTIONS | BY_KEYS_ALONE
-"""Every method of a session that asks."""
+"""All methods of a session that ask a question."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question as it is sent: the name of the method and its arguments, in JSON."""
+class Query:
+    """A question as it is sent: the name of the method and its arguments, as JSON data."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -52,52 +52,54 @@ class Asked:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """As plain data: what is sent, and what is recorded."""
+        """The query as plain data, as it is sent and recorded."""
         return {"question": self.name, **self.arguments}
 
     @property
     def text(self) -> str:
-        """One text for one question."""
+        """The canonical text of the query."""
         return canonical_text(self.plain)
 
 
 def parameters_of(name: str) -> dict[str, inspect.Parameter]:
-    """The arguments of a question's method."""
-    found = dict(inspect.signature(getattr(Questions, name)).parameters)
-    found.pop("self")
-    return found
+    """The parameters of a question's method."""
+    parameters = dict(inspect.signature(getattr(Questions, name)).parameters)
+    parameters.pop("self")
+    return parameters
 
 
-def read_asked(content: Any) -> Asked:
-    """The question that a request asks; an error that says what is missing or not known."""
+def read_query(content: Any) -> Query:
+    """Read a query from JSON data; missing and unknown arguments are refused."""
     if not isinstance(content, dict):
         raise InvalidInput(f"the question is {shown(content)}; send an object such as {EXAMPLE}.")
     name = content.get("question")
     if not isinstance(name, str) or name not in METHODS:
         raise InvalidInput(f"question is {shown(name)}; it is one of {', '.join(METHODS)}.")
-    taken = parameters_of(name)
-    given = {key: value for key, value in content.items() if key != "question"}
-    odd = [key for key in given if key not in taken]
-    if odd:
-        raise InvalidInput(f"{name} takes no {shown(odd[0])}; it takes {', '.join(taken)}.")
-    needed = [key for key, each in taken.items() if each.default is inspect.Parameter.empty] + ["privacy"]
-    missing = [key for key in needed if given.get(key) is None]
+    parameters = parameters_of(name)
+    arguments = {key: value for key, value in content.items() if key != "question"}
+    unknown = [key for key in arguments if key not in parameters]
+    if unknown:
+        raise InvalidInput(f"{name} takes no {shown(unknown[0])}; it takes {', '.join(parameters)}.")
+    mandatory = [key for key, parameter in parameters.items() if parameter.default is inspect.Parameter.empty] + [
+        "privacy"
+    ]
+    missing = [key for key in mandatory if arguments.get(key) is None]
     if missing:
         raise InvalidInput(f"{name} lacks {', '.join(missing)}; give each by its name, as in {EXAMPLE}.")
-    fresh = given.pop("fresh", False)
+    fresh = arguments.pop("fresh", False)
     if not isinstance(fresh, bool):
         raise InvalidInput(f"fresh is {shown(fresh)}; say true to draw and spend again, or leave it out.")
-    for key, value in given.items():
+    for key, value in arguments.items():
         if key not in ("by", "prior"):
             _require_small(key, value)
-    return Asked(name, given, fresh)
+    return Query(name, arguments, fresh)
 
 
 EXAMPLE = '{"question": "count", "where": "age >= 65", "privacy": 0.5}'
 
 
 def _require_small(name: str, value: Any, depth: int = 0) -> None:
-    """Bound what a question may hold, before anything is computed from it."""
+    """Refuse an argument that is too large, before anything is computed from it."""
     if isinstance(value, str) and len(value) > MOST_TEXT:
         raise InvalidInput(f"{name} holds a text of {len(value)} letters; give at most {MOST_TEXT}.")
     if isinstance(value, list | dict):
@@ -107,26 +109,28 @@ def _require_small(name: str, value: Any, depth: int = 0) -> None:
             _require_small(name, part, depth + 1)
 
 
-def arguments_of(asked: Asked, most_keys: int = 10**6) -> dict[str, Any]:
-    """The arguments that a session's method is called with."""
-    read = {name: _value_of(value, most_keys) for name, value in asked.arguments.items()}
-    read["privacy"] = level_of(asked.arguments["privacy"])
-    for name in {"by", "keys"} & read.keys():
-        if isinstance(read[name], dict):
-            read[name] = _keys_of(read[name], most_keys)
-        if not isinstance(read[name], Keys | Discover | None):  # a text would be the name of a file on this machine
-            raise InvalidInput(f'{name} is {shown(read[name])}; list the values of columns: {{"town": ["Ash"]}}.')
-    prior = read.get("prior")
+def arguments_of(query: Query, most_keys: int = 10**6) -> dict[str, Any]:
+    """The arguments of a query for the session's method."""
+    arguments = {name: _value_of(value, most_keys) for name, value in query.arguments.items()}
+    arguments["privacy"] = level_of(query.arguments["privacy"])
+    for name in {"by", "keys"} & arguments.keys():
+        if isinstance(arguments[name], dict):
+            arguments[name] = _keys_of(arguments[name], most_keys)
+        if not isinstance(
+            arguments[name], Keys | Discover | None
+        ):  # a text would be the name of a file on this machine
+            raise InvalidInput(f'{name} is {shown(arguments[name])}; list the values of columns: {{"town": ["Ash"]}}.')
+    prior = arguments.get("prior")
     if isinstance(prior, list) and prior and all(isinstance(part, list) for part in prior):
         try:
-            read["prior"] = {tuple(tally): chance for tally, chance in prior}
+            arguments["prior"] = {tuple(tally): chance for tally, chance in prior}
         except (TypeError, ValueError):
             raise InvalidInput("a prior over tallies is a list of pairs: a tally and how likely it is.") from None
-    return read
+    return arguments
 
 
 def _value_of(value: Any, most_keys: int) -> Any:
-    """A value in which bins, keys and columns whose keys are found privately are written as their `public` is."""
+    """Convert a JSON value; bins, keys and found keys are objects in the format of their `public` property."""
     if isinstance(value, list):
         return [_value_of(part, most_keys) for part in value]
     if not isinstance(value, dict):
@@ -142,7 +146,7 @@ def _value_of(value: Any, most_keys: int) -> Any:
 
 
 def level_of(value: Any) -> Level:
-    """A level: an epsilon, a text such as "0.5,1e-6" or "mu=0.5", or what `Level.to_json` writes."""
+    """Read a level: an epsilon, a text such as "0.5,1e-6" or "mu=0.5", or the format of `Level.to_json`."""
     if isinstance(value, str):
         return read_level(value, "privacy")
     if not isinstance(value, dict):
@@ -156,29 +160,31 @@ def level_of(value: Any) -> Level:
 
 
 def _keys_of(value: dict[str, Any], most: int) -> Keys:
-    """Public keys: as `Keys.public` writes them, or a list of values, or bins, for each of some columns."""
+    """Read public keys: in the format of `Keys.public`, or as lists of values, or bins, by column."""
     try:
-        written = value.keys() >= {"product", "columns"}
-        if not written:
+        canonical = value.keys() >= {"product", "columns"}
+        if not canonical:
             value = {name: _value_of(values, most) for name, values in value.items()}
-        columns = value["columns"] if written else list(value.items())
-        lengths = [len(part[-1]) - (written and part[1] == "bins") for part in columns]  # edges are one more than bins
-        size = math.prod(lengths) if not written or value["product"] else max(lengths, default=0)
+        columns = value["columns"] if canonical else list(value.items())
+        lengths = [
+            len(part[-1]) - (canonical and part[1] == "bins") for part in columns
+        ]  # edges are one more than bins
+        size = math.prod(lengths) if not canonical or value["product"] else max(lengths, default=0)
         if size > most:
             raise InvalidInput(f"by lists {size} keys; this server answers by at most {most} at once. List fewer.")
-        return keys_again(value) if written else keys(value)
+        return keys_again(value) if canonical else keys(value)
     except UtmostError:
         raise
-    except Exception:  # Arrow has errors of its own for what it cannot hold
+    except Exception:  # Arrow raises its own errors for unsupported values
         raise InvalidInput('by is no list of keys; give the values of each column, as in {"town": ["Ash"]}.') from None
 
 
-def write_asked(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A question as a client sends it; an error for what only a session beside the table can take."""
-    return {"question": name, **{key: _written(key, value) for key, value in arguments.items() if value is not None}}
+def write_query(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A query as a client sends it; arguments that only a local session can take are refused."""
+    return {"question": name, **{key: _to_json(key, value) for key, value in arguments.items() if value is not None}}
 
 
-def _written(name: str, value: Any) -> Any:
+def _to_json(name: str, value: Any) -> Any:
     value = plain(listed(value))
     if isinstance(value, Level):
         return value.to_json()
@@ -192,15 +198,15 @@ def _written(name: str, value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         if all(isinstance(key, str) for key in value):
-            return {key: _written(name, part) for key, part in value.items()}
-        return [[list(key), _written(name, part)] for key, part in value.items()]
+            return {key: _to_json(name, part) for key, part in value.items()}
+        return [[list(key), _to_json(name, part)] for key, part in value.items()]
     if isinstance(value, list | tuple | range):
-        return [_written(name, part) for part in value]
+        return [_to_json(name, part) for part in value]
     raise InvalidInput(f"{name} is {shown(value)}; {UNSENT}.")
 
 
 def read_json(body: bytes) -> Any:
-    """The JSON of a request or reply: finite numbers and whole characters only, so that it can be written again."""
+    """Parse the JSON of a request or reply; only finite numbers and valid characters, so that it round-trips."""
     try:
         content = parse_json(body)
         canonical_text(content).encode()  # half of a surrogate pair, as in "\\ud800", is no character
@@ -240,7 +246,7 @@ def write_entry(entry: Entry) -> dict[str, Any]:
 
 
 def read_budget(content: Any) -> Budget:
-    """The budget that `write_budget` wrote."""
+    """Read a budget written by `write_budget`."""
     try:
         filter = Filter.from_json(content["filter"])
         spent = tuple(Amount.from_json(amount) for amount in content["spent"])

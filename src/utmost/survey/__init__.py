@@ -1,8 +1,8 @@
-"""The survey product on top of `local.survey`: forms of several questions, a page whose browser draws, a collector.
+"""Surveys under local privacy: forms of several questions, a page that randomises in the browser, a collector.
 
-A form has one total level, of which every question has a share. `write_page` makes a static page on which the
-respondent's own browser draws the response; a `Collector` checks and keeps what is sent; `Form.estimate` gives
-frequencies with intervals and cross-tables of two questions.
+The total level of a form is divided among its questions. `write_page` makes a static page on which the respondent's
+browser draws the response; a `Collector` checks and stores responses; `Form.estimate` gives frequencies with intervals
+and cross-tables of two questions.
 """
 
 from utmost.survey.collector import Collector, FormSite, read_collected

@@ -1,7 +1,7 @@
-"""What receives responses: each is checked against the form and appended to a file, with the day and nothing else.
+"""Collect responses: each is checked against the form and appended to a file, with the day and nothing else.
 
-No address, no time finer than a day, no header is kept. `FormSite` answers requests without knowing who carries them,
-so that any server can mount it; `local_server` carries them over HTTP on this machine.
+No address, no time finer than a day, no header is stored. `FormSite` answers requests independently of the transport,
+so that any server can mount it; `local_server` serves it over HTTP on this machine.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 
 RECEIPT = re.compile(r"[0-9a-f]{32}")
 SENT_TO = "responses"
-"""Where, beside the page, responses are sent to."""
+"""The path, relative to the page, to which responses are sent."""
 
 
 class Collector:
-    """An append-only file of responses to one form, one JSON object in a line.
+    """An append-only file of responses to one form, with one JSON object per line.
 
     Parameters
     ----------
     form : Form
-        The form; responses to another are refused, and those that it cannot have led to.
+        The form; responses to another form and impossible responses are refused.
     file : path
-        Where responses are appended, in whole lines that are never changed; a line holds the day, the receipt that the
-        respondent's browser made up, and the responses. If a process is killed while it writes, what it left of a line
-        is set aside in FILE.torn when the next one opens the file.
+        The file to which responses are appended, in whole lines that are never changed; a line holds the day, the
+        receipt made by the respondent's browser, and the responses. If a process is killed while it writes, the partial
+        line is moved to FILE.torn when the file is opened again.
 
     Examples
     --------
     >>> import json, tempfile, utmost as um
-    >>> asked = um.survey.form("Pets in 2026", {"A cat?": ["no", "yes"]}, 1.0)
-    >>> collector = um.survey.Collector(asked, tempfile.mkdtemp() + "/responses.jsonl")
-    >>> sent = {"form": asked.identity[:16], "receipt": "0" * 32, "responses": ["yes"]}
-    >>> collector.receive(json.dumps(sent).encode()), collector.receive(json.dumps(sent).encode())
+    >>> pets = um.survey.form("Pets in 2026", {"A cat?": ["no", "yes"]}, 1.0)
+    >>> collector = um.survey.Collector(pets, tempfile.mkdtemp() + "/responses.jsonl")
+    >>> response = {"form": pets.identity[:16], "receipt": "0" * 32, "responses": ["yes"]}
+    >>> collector.receive(json.dumps(response).encode()), collector.receive(json.dumps(response).encode())
     (True, False)
     >>> collector.responses()
     [('yes',)]
@@ -66,19 +66,19 @@ class Collector:
             self.file.touch(mode=0o600)
         except OSError as problem:
             raise InvalidInput(f"{self.file} cannot be written: {problem.strerror}; name another file.") from None
-        with locked(self.file) as opened:
+        with locked(self.file) as stream:
             _read_file(self.file, form)  # a file of another form is refused before anything of it is changed
-            self._catch_up(opened)
+            self._catch_up(stream)
 
     @cached_property
     def most_bytes(self) -> int:
-        """No response to this form is longer."""
+        """An upper bound on the size of a response to this form."""
         return 4096 + 8 * len(canonical(self.form.to_json()))
 
     def receive(self, body: bytes) -> bool:
-        """Check a response as it was sent and append it; whether it is new: the same one sent twice is kept once.
+        """Check a response and append it; return whether it is new, since a response sent twice is stored once.
 
-        With `NotKept`, because a disk is full for instance, nothing of it is in the file, and it can be sent again.
+        After `NotKept`, for instance because a disk is full, nothing of it is in the file, and it can be sent again.
         """
         if len(body) > self.most_bytes:
             raise InvalidInput(f"a response of {len(body)} bytes is not one to this form.")
@@ -91,33 +91,33 @@ class Collector:
                 "responses": parse_json(body)["responses"],
             }
         )
-        with self._lock, locked(self.file) as opened:
-            self._catch_up(opened)
+        with self._lock, locked(self.file) as stream:
+            self._catch_up(stream)
             if receipt in self._seen:
                 return False
-            append(opened, line)
+            append(stream, line)
         return True
 
-    def _catch_up(self, opened: FileIO) -> None:
-        """Read the receipts of lines that are new, also another process's."""
-        for line in read_lines(opened, self.file, self._read_to, self.form.identity[:SHOWN]):
+    def _catch_up(self, stream: FileIO) -> None:
+        """Read the receipts of new lines, including those of other processes."""
+        for line in read_lines(stream, self.file, self._read_to, self.form.identity[:SHOWN]):
             self._read_to += len(line)
             with suppress(*NONSENSE):  # a line that somebody wrote by hand; estimating names it
                 self._seen.add(str(parse_json(line)["receipt"]))
 
     def responses(self) -> list[tuple[Any, ...]]:
-        """All responses that were received, each once."""
+        """All received responses, each once."""
         return read_collected([self.file], self.form)
 
 
 def read_sent(body: bytes | str, form: Form) -> tuple[str, tuple[Any, ...]]:
-    """The receipt and the responses that a respondent's browser sent, checked against the form."""
+    """Parse a response sent by a browser, checked against the form: its receipt and its parts."""
     try:
         content = parse_json(body)
-        whose, receipt, responses = (content[name] for name in ("form", "receipt", "responses"))
+        identity, receipt, responses = (content[name] for name in ("form", "receipt", "responses"))
     except NONSENSE:
         raise InvalidInput("this is not a response as the page of a form makes it.") from None
-    if whose != form.identity[:SHOWN]:
+    if identity != form.identity[:SHOWN]:
         raise InvalidInput(f"this is a response to another form, not to {form.identity[:SHOWN]}.")
     if not isinstance(receipt, str) or not RECEIPT.fullmatch(receipt):
         raise InvalidInput("the receipt of this response is not 32 hexadecimal digits.")
@@ -125,23 +125,23 @@ def read_sent(body: bytes | str, form: Form) -> tuple[str, tuple[Any, ...]]:
 
 
 def read_collected(files: Iterable[str | os.PathLike[str]], form: Form) -> list[tuple[Any, ...]]:
-    """Responses out of files: a collector's, or what people copied or saved, one JSON object after the other.
+    """Read responses from files: a collector's, or those that people copied or saved, as a sequence of JSON objects.
 
-    Each receipt counts once, in whatever file it stands. A response to another form is refused by its place. A last
-    line of a collector that was cut short is left out, and said in the log.
+    Each receipt counts once over all files. A response to another form is refused, with its place. An incomplete last
+    line of a collector is omitted with a warning in the log.
     """
-    found: dict[str, tuple[Any, ...]] = {}
+    collected: dict[str, tuple[Any, ...]] = {}
     for file in files:
         responses, torn = _read_file(Path(file), form)
         if torn:
             log.warning("the last line of %s was cut short, and is left out", file)
-        found = responses | found
-    return list(found.values())
+        collected = responses | collected
+    return list(collected.values())
 
 
 def _read_file(file: Path, form: Form) -> tuple[dict[str, tuple[Any, ...]], bytes]:
-    """The responses of one file by their receipts, and what is left of a last line that was cut short."""
-    found: dict[str, tuple[Any, ...]] = {}
+    """The responses of one file by their receipts, and the incomplete last line, if there is one."""
+    collected: dict[str, tuple[Any, ...]] = {}
     try:
         whole, torn = split_torn(file.read_bytes(), form.identity[:SHOWN])
         text = whole.decode("utf-8")
@@ -159,12 +159,12 @@ def _read_file(file: Path, form: Form) -> tuple[dict[str, tuple[Any, ...]], byte
         except (InvalidInput, *NONSENSE) as problem:
             why = problem if isinstance(problem, InvalidInput) else "it is not JSON, or cut short."
             raise InvalidInput(f"response number {number} of {file} cannot be used: {why}") from None
-        found.setdefault(receipt, responses)
-    return found, torn
+        collected.setdefault(receipt, responses)
+    return collected, torn
 
 
 class Reply(NamedTuple):
-    """What a request is answered with."""
+    """A reply to a request: status, content type and body."""
 
     status: int
     kind: str
@@ -178,8 +178,8 @@ class FormSite:
     Examples
     --------
     >>> import tempfile, utmost as um
-    >>> asked = um.survey.form("Pets in 2026", {"A cat?": ["no", "yes"]}, 1.0)
-    >>> site = um.survey.FormSite(um.survey.Collector(asked, tempfile.mkdtemp() + "/responses.jsonl"))
+    >>> pets = um.survey.form("Pets in 2026", {"A cat?": ["no", "yes"]}, 1.0)
+    >>> site = um.survey.FormSite(um.survey.Collector(pets, tempfile.mkdtemp() + "/responses.jsonl"))
     >>> site.answer("GET", "/").status, site.answer("POST", "/responses", b"nonsense").status
     (200, 400)
     """
@@ -191,35 +191,35 @@ class FormSite:
 
     @cached_property
     def page(self) -> bytes:
-        """The page respondents see."""
+        """The page for respondents."""
         return page_of_form(self.collector.form, SENT_TO).encode()
 
     def answer(self, method: str, path: str, body: bytes = b"") -> Reply:
-        """The reply to a request; nothing about who asks is known here."""
+        """The reply to a request, which carries nothing about the sender."""
         place = path.partition("?")[0].strip("/")
         if method in ("GET", "HEAD"):
             if place in ("", "index.html"):
                 return Reply(200, "text/html; charset=utf-8", self.page)
             if place == MODULE:
                 return Reply(200, "text/javascript; charset=utf-8", module_text().encode())
-            return _said(404, "There is nothing here.")
+            return _json_reply(404, "There is nothing here.")
         if method == "POST" and place == SENT_TO:
             try:
                 new = self.collector.receive(body)
             except InvalidInput as problem:
-                return _said(400, str(problem))
-            except NotKept:  # whose words name a file of this machine
-                return _said(503, "The response could not be kept here; send it again later.")
-            return _said(200, "kept" if new else "was kept already")
-        return _said(405, "This cannot be done here.")
+                return _json_reply(400, str(problem))
+            except NotKept:  # its message names a file of this machine
+                return _json_reply(503, "The response could not be kept here; send it again later.")
+            return _json_reply(200, "kept" if new else "was kept already")
+        return _json_reply(405, "This cannot be done here.")
 
 
-def _said(status: int, words: str) -> Reply:
+def _json_reply(status: int, words: str) -> Reply:
     return Reply(status, "application/json", json.dumps({"said": words}).encode())
 
 
 MOST_READ = 2**26
-"""No body longer than this is read at all: the largest forms have a million answers."""
+"""Bodies longer than this are not read: the largest forms have a million answers."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -244,17 +244,17 @@ def local_server(site: FormSite, host: str = "127.0.0.1", port: int = 0) -> Thre
             length = self.headers.get("Content-Length", "")
             if "Transfer-Encoding" in self.headers:  # not read here; with a length beside it, the end would be unclear
                 self.close_connection = True
-                self._reply(_said(411, "Send a response with its length."))
+                self._reply(_json_reply(411, "Send a response with its length."))
                 return
             if not length.isdecimal() or int(length) > MOST_READ:
                 self.close_connection = True
-                self._reply(_said(413, "That is too long for a response."))
+                self._reply(_json_reply(413, "That is too long for a response."))
                 return
-            body = self.rfile.read(int(length))  # also of what is refused, so that the sender hears why
+            body = self.rfile.read(int(length))  # even if it is refused, so that the sender receives the reply
             if len(body) > site.collector.most_bytes:
-                self._reply(_said(413, "That is too long for a response."))
+                self._reply(_json_reply(413, "That is too long for a response."))
             elif self.headers.get_content_type() != "application/json":  # another site's page cannot send this unasked
-                self._reply(_said(415, "Send JSON, with its content type."))
+                self._reply(_json_reply(415, "Send JSON, with its content type."))
             else:
                 self._reply(site.answer("POST", self.path, body))
 
@@ -268,7 +268,7 @@ def local_server(site: FormSite, host: str = "127.0.0.1", port: int = 0) -> Thre
                 self.wfile.write(reply.body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Keep nothing about who asked, or when."""
+            """Log nothing about requests."""
 
     try:
         return ThreadingHTTPServer((host, port), Handler)

@@ -1,7 +1,7 @@
-"""Two questions at once: how often each pair of answers is given, from responses to both by the same people.
+"""Cross-tables of two questions, estimated from the responses of the same people to both.
 
-The two responses of a person are drawn independently, given the answers. So the product of two unbiased numbers, each
-saying how much a response speaks for an answer, is unbiased for the pair.
+The two responses of a person are drawn independently given the answers. So the product of unbiased estimates of the two
+answers' indicators is an unbiased estimate for the pair.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from utmost.solution.card import card, table
 
 Floats: TypeAlias = NDArray[np.float64]
 FEW = 300
-"""Of fewer people than this, standard errors and intervals of pairs are not to be relied on."""
+"""Standard errors and intervals of pairs are unreliable for fewer people than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,16 @@ class CrossTable:
 
     Attributes
     ----------
-    questions : the two questions, in words
-    rows, columns : their answers
-    people : how many responded
-    frequencies : unbiased; they add up to 1, and rare pairs may come out below 0
-    standard_errors : of the frequencies, from the responses themselves
+    questions : pair of str
+        The two questions.
+    rows, columns : tuple
+        Their answers.
+    people : int
+        Number of respondents.
+    frequencies : array of float
+        Unbiased estimates; they add up to 1, and those of rare pairs may be below 0.
+    standard_errors : array of float
+        Of the frequencies, estimated from the responses.
     """
 
     questions: tuple[str, str]
@@ -41,10 +46,10 @@ class CrossTable:
     standard_errors: Floats
 
     def interval(self, level: float = 0.95) -> Floats:
-        """For every pair an interval that holds its frequency with about this probability: normal, cut to 0..1.
+        """Confidence intervals for the frequencies, by the normal approximation, clamped to [0, 1].
 
-        Each pair's number is an average over people with bounded terms, so it is close to normal from some hundred
-        people on; unlike the intervals of single questions these are not exact for few people.
+        Each estimate is an average of bounded terms, so it is close to normal from some hundred people on; unlike the
+        intervals of single questions these are not exact for few people.
         """
         from scipy.special import ndtri
 
@@ -55,7 +60,7 @@ class CrossTable:
 
     @property
     def caution(self) -> str:
-        """What to know where few people responded; else nothing."""
+        """A warning if few people responded; else empty."""
         if self.people >= FEW:
             return ""
         return f"Of {self.people} people, pairs say little: their errors and intervals hold from some {FEW} people on."
@@ -76,21 +81,22 @@ class CrossTable:
     def _repr_html_(self) -> str:
         numbers = zip(self.rows, self.frequencies, self.standard_errors, strict=True)
         rows = [
-            (row, *(f"{f:.4f} ±{e:.4f}" for f, e in zip(found, errors, strict=True))) for row, found, errors in numbers
+            (row, *(f"{f:.4f} ±{e:.4f}" for f, e in zip(shares, errors, strict=True)))
+            for row, shares, errors in numbers
         ]
         title = f"{self.questions[0]} (rows) by {self.questions[1]} (columns): frequency ± standard error"
         return card(f"{title}\n{self.caution}".strip(), table(("", *map(str, self.columns)), rows))
 
 
-def speaks_for(positions: NDArray[np.int64], k: int, inside: float, beside: float) -> Floats:
-    """For every response and answer a number whose mean is 1 if that is the true answer, and 0 if it is not."""
-    named = np.zeros((len(positions), k))
-    np.put_along_axis(named, positions, 1.0, axis=1)
-    return np.asarray((named - beside) / (inside - beside))
+def indicator_estimates(positions: NDArray[np.int64], k: int, inside: float, beside: float) -> Floats:
+    """For every response and answer an unbiased estimate of whether it is the true answer (mean 1 if it is, else 0)."""
+    indicators = np.zeros((len(positions), k))
+    np.put_along_axis(indicators, positions, 1.0, axis=1)
+    return np.asarray((indicators - beside) / (inside - beside))
 
 
 def cross(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """Frequencies of pairs and their standard errors, from what the responses of each person speak for."""
+    """Frequencies of pairs and their standard errors, from each person's estimates of both answers."""
     n = len(first)
     frequencies = first.T @ second / n
     squares = (first**2).T @ second**2 / n

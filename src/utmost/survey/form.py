@@ -1,7 +1,7 @@
-"""A form: several questions with one total level, of which each has its share.
+"""A form: several questions whose levels add up to one total level.
 
-Every answer is randomised by itself, by the best survey at its share of epsilon; pure levels add up, so all responses
-of a person together keep the total. The file of a form holds the certified integers of every question, from which a
+Every answer is randomised separately, by the optimal survey at its share of epsilon; by basic composition all responses
+of a person together satisfy the total. The file of a form holds the certified integers of every question, from which a
 browser, or anybody, can prove the level again.
 """
 
@@ -28,16 +28,17 @@ from utmost.mechanism.violations import growth_floor
 from utmost.privacy import ApproxDP, Level, PureDP, as_level, level_from_json, promise_in_words, require_accepted
 from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
-from utmost.survey.cross_table import CrossTable, cross, speaks_for
+from utmost.survey.cross_table import CrossTable, cross, indicator_estimates
 from utmost.theory.local.design.estimation import Estimate
 from utmost.theory.local.design.responses import keep, read_kept, read_responses, require_possible
 from utmost.theory.local.design.shuffle import Shuffled, shuffled
 from utmost.theory.local.design.survey import FORMAT as SURVEY_FORMAT
-from utmost.theory.local.design.survey import Survey, survey
+from utmost.theory.local.design.survey import Survey
+from utmost.theory.local.design.survey import survey as best_survey
 
 FORMAT, VERSION = "utmost-form", 1
 SHOWN = 16
-"""How many digits of a form's identity travel with a response."""
+"""The number of digits of a form's identity in a response."""
 MOST_QUESTIONS = 100
 
 
@@ -48,22 +49,21 @@ def form(
     shares: Sequence[Number] | None = None,
     introduction: str = "",
 ) -> Form:
-    """A form of several questions with one level for everything a person sends.
+    """A form of several questions with one level for all responses of a person.
 
     Parameters
     ----------
     title : str
-        What the form is about; respondents see it first. Say which occasion it is ("in 2026") where people may be asked
-        again: the same form asked again repeats the response that was kept.
-    questions : mapping, or list of pairs
-        The text of every question and its answers. Let people who would rather not answer say so by an answer of its
-        own ("I would rather not say"): leaving a question out would tell something.
+        The subject of the form; respondents see it first. Include the occasion ("in 2026") if people may be asked
+        again: the same form repeats the stored response.
+        questions : mapping or list of pairs
+        The text of every question and its answers. Include an answer such as "I would rather not say", since skipping
+        a question would reveal something.
     privacy : PureDP or number
-        The total level: what all responses of a person together may tell.
-    shares : numbers, optional
-        How much of it each question gets, in any unit; alike if not said. A question with a larger share has smaller
-        errors.
-    introduction : str
+        The total level of all responses of a person together.
+    shares : sequence of number, optional
+        The share of each question, in any unit; equal by default. A question with a larger share has smaller errors.
+    introduction : str, optional
         A few sentences under the title.
 
     Examples
@@ -79,12 +79,12 @@ def form(
     total = as_level(privacy)
     if not isinstance(total, ApproxDP) or total.delta or not 0 < total.log_growth < math.inf:
         raise InvalidInput(f"privacy is {total}; a form needs a pure level, above 0 and finite, such as PureDP(2).")
-    asked = list(questions.items()) if isinstance(questions, Mapping) else [tuple(pair) for pair in questions]
-    if not 1 <= len(asked) <= MOST_QUESTIONS or any(len(pair) != 2 for pair in asked):
+    pairs = list(questions.items()) if isinstance(questions, Mapping) else [tuple(pair) for pair in questions]
+    if not 1 <= len(pairs) <= MOST_QUESTIONS or any(len(pair) != 2 for pair in pairs):
         raise InvalidInput(
-            f"there are {len(asked)} questions; give from 1 to {MOST_QUESTIONS}, each with its text and its answers."
+            f"there are {len(pairs)} questions; give from 1 to {MOST_QUESTIONS}, each with its text and its answers."
         )
-    texts: list[Any] = [text for text, _ in asked]
+    texts: list[Any] = [text for text, _ in pairs]
     if any(not isinstance(text, str) or not text.strip() for text in (*texts, title)) or not isinstance(
         introduction, str
     ):
@@ -93,26 +93,26 @@ def form(
         raise InvalidInput(
             "two questions have the same text; word them differently, so that people can tell them apart."
         )
-    levels = _share_out(total, shares, len(asked))
-    parts = zip(texts, asked, levels, strict=True)
-    made = tuple(_asked(text, answers, level) for text, (_, answers), level in parts)
+    levels = _share_out(total, shares, len(pairs))
+    parts = zip(texts, pairs, levels, strict=True)
+    surveys = tuple(_survey_of(text, answers, level) for text, (_, answers), level in parts)
     try:
         canonical([title, introduction])
     except (TypeError, ValueError):
         raise InvalidInput("the title and the introduction must be plain text.") from None
-    return Form(title, total, made, introduction)
+    return Form(title, total, surveys, introduction)
 
 
-def _asked(text: str, answers: Sequence[Any], level: ApproxDP) -> Survey:
-    """The best survey of one question; what is wrong with its answers is said with its text."""
+def _survey_of(text: str, answers: Sequence[Any], level: ApproxDP) -> Survey:
+    """The optimal survey of one question; an error about its answers names the question."""
     try:
-        return survey(answers, level, text)
+        return best_survey(answers, level, text)
     except InvalidInput as wrong:
         raise InvalidInput(f"the answers to {shown(text)} are no categories: {wrong}") from None
 
 
 def _share_out(level: ApproxDP, shares: Sequence[Number] | None, count: int) -> list[ApproxDP]:
-    """The level of every question: exact parts of epsilon."""
+    """The level of every question: exact shares of epsilon."""
     if count == 1:
         return [level]
     if level.ratio != 1:
@@ -122,20 +122,24 @@ def _share_out(level: ApproxDP, shares: Sequence[Number] | None, count: int) -> 
     parts = [Fraction(1)] * count if shares is None else [as_rational(share, "a share") for share in shares]
     if len(parts) != count or min(parts) <= 0:
         raise InvalidInput(f"there are {len(parts)} shares for {count} questions; give one for each, all above 0.")
-    whole = sum(parts)
-    return [PureDP(Fraction(level.exponent) * part / whole) for part in parts]
+    total = sum(parts)
+    return [PureDP(Fraction(level.exponent) * part / total) for part in parts]
 
 
 @dataclass(frozen=True)
 class Form:
-    """A form: what is public about it. Made by `survey.form`.
+    """The public description of a form. Made by `survey.form`.
 
     Attributes
     ----------
-    title : what it is about
-    level : the total level
-    surveys : the survey of every question, at its share
-    introduction : a few sentences
+    title : str
+        Its subject.
+    level : PureDP
+        The total level.
+    surveys : tuple of Survey
+        The survey of every question, at its share of the level.
+    introduction : str
+        A few sentences.
     """
 
     title: str
@@ -145,44 +149,45 @@ class Form:
 
     @classmethod
     def of(cls, asked: Survey) -> Form:
-        """A form of one question that was designed by itself."""
+        """A form of one question, from its survey."""
         return cls(asked.question or "A question", asked.level, (asked,))
 
     @property
     def questions(self) -> tuple[str, ...]:
         """The questions in words."""
-        return tuple(asked.question or self.title for asked in self.surveys)
+        return tuple(survey.question or self.title for survey in self.surveys)
 
     @property
     def promise(self) -> str:
-        """What a person who sends all responses is promised, in words."""
+        """The guarantee to a person who sends all responses, in words."""
         return promise_in_words(self.level)
 
     def verify(self) -> bool:
-        """Whether the integers prove the level of every question, and all together the total, in exact arithmetic."""
-        growth, odds = growth_floor(self.level), [asked.odds for asked in self.surveys]
-        if growth is None or any(found is None for found in odds):
+        """Whether the integers prove the level of every question, and together the total, in exact arithmetic."""
+        growth, odds = growth_floor(self.level), [survey.odds for survey in self.surveys]
+        if growth is None or any(ratio is None for ratio in odds):
             return False
-        return all(asked.verify() for asked in self.surveys) and math.prod(found for found in odds if found) <= growth
+        return all(survey.verify() for survey in self.surveys) and math.prod(ratio for ratio in odds if ratio) <= growth
 
     def shuffled(self, n: int, delta: Number) -> Shuffled:
-        """The central level of n people's responses if a shuffler strips order and identity; see `local.shuffled`.
+        """The central level of n people's responses if a shuffler removes order and identity; see `local.shuffled`.
 
-        Of several questions each person's responses stay together, so the bound for any mechanism at the total holds.
+        With several questions each person's responses stay together, so the bound for any mechanism at the total level
+        applies.
         """
         return shuffled(self.surveys[0] if len(self.surveys) == 1 else self.level, n, delta)
 
     def report(self, people: int = 1000, delta: Number = 1e-6) -> str:
-        """What the form promises and what it will tell, in words, before anybody is asked."""
+        """The guarantee and the expected errors of the form, in words."""
         lines = [self.title, f"  the promise to a person, for all questions together: {self.promise}"]
-        for asked in self.surveys:
-            error = asked.standard_error(people)
+        for survey in self.surveys:
+            error = survey.standard_error(people)
             lines.append(
-                f"  {asked.question or self.title}: {asked.level}, {len(asked.categories)} answers, {asked.size} named "
-                f"in a response; standard error of a share with {people} people: {error:.3g}"
+                f"  {survey.question or self.title}: {survey.level}, {len(survey.categories)} answers, "
+                f"{survey.size} named in a response; standard error of a share with {people} people: {error:.3g}"
             )
-        proved = "proved" if self.verify() else "NOT proved"
-        lines.append(f"  private: {proved} in exact arithmetic from the integers in the file")
+        verdict = "proved" if self.verify() else "NOT proved"
+        lines.append(f"  private: {verdict} in exact arithmetic from the integers in the file")
         lines.append(f"  if somebody shuffles: {self.shuffled(people, delta)}")
         return "\n".join(lines)
 
@@ -198,55 +203,56 @@ class Form:
         answers : sequence
             The true answer to every question, in order; they never leave this call.
         kept : path, optional
-            A file on the person's device: the responses kept there are given again, whatever the answers are now.
+            A file on the person's device: responses stored there are repeated, whatever the answers are now.
         accept : bool
-            Respond although the promise is weaker than epsilon = 5, for the person to say.
+            Respond although the guarantee is weaker than epsilon = 5; the person decides.
         """
         return self.read([self.sent(answers, kept, accept)["responses"]])[0]
 
     def sent(
         self, answers: Sequence[Any], kept: str | os.PathLike[str] | None = None, accept: bool = False
     ) -> dict[str, Any]:
-        """What a person sends, as the page of the form makes it: the form, a receipt, and what `respond` draws.
+        """The message that a person sends, as the form's page makes it: the form, a receipt, and the responses.
 
-        The receipt is a random number: a collector that gets the same response twice keeps it once.
+        The receipt is a random number, by which a collector stores a response that it gets twice only once.
         """
-        if kept is not None and (found := read_kept(Path(kept), self.identity)) is not None:
-            return self._checked(found, kept)
+        if kept is not None and (stored := read_kept(Path(kept), self.identity)) is not None:
+            return self._as_sent(stored, kept)
         require_accepted(self.level, accept)
         if len(answers) != len(self.surveys):
             raise InvalidInput(f"there are {len(answers)} answers to {len(self.surveys)} questions; answer each.")
         parts = zip(self.surveys, answers, strict=True)
-        drawn = (secrets.token_hex(16), *(asked.respond(answer, accept=True) for asked, answer in parts))
-        return self._checked(drawn if kept is None else keep(Path(kept), self.identity, drawn), kept)
+        record = (secrets.token_hex(16), *(survey.respond(answer, accept=True) for survey, answer in parts))
+        return self._as_sent(record if kept is None else keep(Path(kept), self.identity, record), kept)
 
-    def _checked(self, found: Any, kept: str | os.PathLike[str] | None) -> dict[str, Any]:
-        """A receipt and responses as they are sent; out of a file they may be anything."""
+    def _as_sent(self, record: Any, path: str | os.PathLike[str] | None) -> dict[str, Any]:
+        """A stored record as a message; `BadFile` if the record is not a response to this form."""
         try:
-            receipt, *responses = found
-            responses = self._plainly(self.read([responses])[0])
+            receipt, *responses = record
+            responses = self._json_responses(self.read([responses])[0])
         except (InvalidInput, *NONSENSE):
-            raise BadFile(f"{kept} does not hold a response to this form; move it away to answer anew.") from None
+            raise BadFile(f"{path} does not hold a response to this form; move it away to answer anew.") from None
         return {"form": self.identity[:SHOWN], "receipt": receipt, "responses": responses}
 
-    def _plainly(self, responses: Sequence[Any]) -> list[Any]:
-        """Responses as JSON, like those of the page: a category, or a list of several."""
+    def _json_responses(self, responses: Sequence[Any]) -> list[Any]:
+        """Responses as JSON data, like those of the page: a category, or a list of categories."""
         parts = zip(self.surveys, responses, strict=True)
         return [
-            label_to_json(part) if asked.size == 1 else [label_to_json(name) for name in part] for asked, part in parts
+            label_to_json(part) if survey.size == 1 else [label_to_json(name) for name in part]
+            for survey, part in parts
         ]
 
     # ---- on the server ----
 
     def read(self, responses: Iterable[Any]) -> list[tuple[Any, ...]]:
-        """Responses as they came, each checked against the form: the right number, every one possible.
+        """Check responses against the form: their number, and that each is possible.
 
         Parameters
         ----------
         responses : iterable
-            A sequence of responses for every person, one for each question, as `respond` gives them or JSON reads them.
+            For every person a sequence with one response per question, as returned by `respond` or read from JSON.
         """
-        found = []
+        rows = []
         for number, row in enumerate(responses, 1):
             if not isinstance(row, list | tuple) or len(row) != len(self.surveys):
                 raise InvalidInput(
@@ -254,53 +260,53 @@ class Form:
                     "question; drop it, or ask where it comes from."
                 )
             try:
-                found.append(tuple(label_from_json(part) for part in row))
+                rows.append(tuple(label_from_json(part) for part in row))
             except NONSENSE:
                 raise InvalidInput(
                     f"response number {number}, counted from 1, is not one to this form; drop it."
                 ) from None
-        self._positions(found)
-        return found
+        self._positions(rows)
+        return rows
 
     def _positions(self, responses: Sequence[tuple[Any, ...]]) -> list[NDArray[np.int64]]:
-        """For every question the positions that responses name, a row each."""
+        """For every question an array of the positions named in each response."""
         tables = []
-        for i, asked in enumerate(self.surveys):
-            index = {name: place for place, name in enumerate(asked.categories)}
-            tables.append(read_responses([row[i] for row in responses], index, asked.size, asked.identity))
+        for i, survey in enumerate(self.surveys):
+            index = {name: place for place, name in enumerate(survey.categories)}
+            tables.append(read_responses([row[i] for row in responses], index, survey.size, survey.identity))
         return tables
 
     def estimate(self, responses: Iterable[Any]) -> FormEstimate:
-        """Frequencies of all answers among the people who responded, and cross-tables of two questions.
+        """Estimate the frequencies of all answers among the respondents; the result also has cross-tables.
 
         Examples
         --------
         >>> import utmost as um
         >>> both = um.survey.form("Pets", {"A cat?": ["no", "yes"], "A dog?": ["no", "yes"]}, 2.0)
         >>> rows = [("no", "no")] * 350 + [("yes", "no")] * 250 + [("no", "yes")] * 220 + [("yes", "yes")] * 180
-        >>> found = both.estimate(rows)
-        >>> found["A cat?"].frequencies.round(3).tolist()
+        >>> pets = both.estimate(rows)
+        >>> pets["A cat?"].frequencies.round(3).tolist()
         [0.651, 0.349]
-        >>> found.cross("A cat?", "A dog?").frequencies.round(3).tolist()
+        >>> pets.cross("A cat?", "A dog?").frequencies.round(3).tolist()
         [[0.504, 0.147], [0.212, 0.136]]
         """
         rows = self.read(responses)
         tables = self._positions(rows)
-        for asked, table in zip(self.surveys, tables, strict=True):
-            require_possible(table, asked.categories, float(asked.inside), float(asked.beside))
+        for survey, table in zip(self.surveys, tables, strict=True):
+            require_possible(table, survey.categories, float(survey.inside), float(survey.beside))
         columns = [[row[i] for row in rows] for i in range(len(self.surveys))]
-        found = tuple(asked.estimate(column) for asked, column in zip(self.surveys, columns, strict=True))
-        return FormEstimate(self, found, tuple(tables))
+        estimates = tuple(survey.estimate(column) for survey, column in zip(self.surveys, columns, strict=True))
+        return FormEstimate(self, estimates, tuple(tables))
 
     # ---- as a file ----
 
     @cached_property
     def identity(self) -> str:
-        """A checksum of what is public about the form: what a response belongs to."""
+        """A hash of the form's public description, by which responses refer to it."""
         return hashlib.sha256(canonical(self.to_json())).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """What the file holds: for every question the integers with which a response names the true answer."""
+        """The form as JSON data: for every question the integers with which a response names the true answer."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -309,20 +315,20 @@ class Form:
             "privacy": self.level.to_json(),
             "questions": [
                 {
-                    "question": asked.question,
-                    "categories": [label_to_json(name) for name in asked.categories],
-                    "privacy": asked.level.to_json(),
-                    "size": asked.size,
-                    "named": str(asked.inside.numerator),
-                    "of": str(asked.inside.denominator),
-                    "other": label_to_json(asked.other),
+                    "question": survey.question,
+                    "categories": [label_to_json(name) for name in survey.categories],
+                    "privacy": survey.level.to_json(),
+                    "size": survey.size,
+                    "named": str(survey.inside.numerator),
+                    "of": str(survey.inside.denominator),
+                    "other": label_to_json(survey.other),
                 }
-                for asked in self.surveys
+                for survey in self.surveys
             ],
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the form as one JSON file; complete or not there at all."""
+        """Write the form as one JSON file, atomically."""
         return write_checked(path, self.to_json())
 
     @classmethod
@@ -333,7 +339,7 @@ class Form:
         content = read_checked(path, FORMAT, VERSION, "form")
         try:
             surveys = tuple(
-                survey(
+                best_survey(
                     [label_from_json(name) for name in q["categories"]],
                     level_from_json(q["privacy"]),
                     str(q["question"]),
@@ -345,32 +351,34 @@ class Form:
             level = level_from_json(content["privacy"])
             if not isinstance(level, PureDP) or not surveys:
                 raise InvalidInput("it has no question, or no pure level.")
-            made = cls(str(content["title"]), level, surveys, str(content["introduction"]))
+            loaded = cls(str(content["title"]), level, surveys, str(content["introduction"]))
         except (UtmostError, *NONSENSE) as problem:
             raise BadFile(f"{path} does not hold a form: {problem}") from None
-        if made.to_json() != content:
+        if loaded.to_json() != content:
             raise BadFile(f"{path} has integers that are not those of its level; make the form again.")
-        if not made.verify():
+        if not loaded.verify():
             raise BadFile(f"{path} promises {level} in all, which its questions exceed; make the form again.")
-        return made
+        return loaded
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{asked.level} ({len(asked.categories)} answers)" for asked in self.surveys)
+        parts = ", ".join(f"{survey.level} ({len(survey.categories)} answers)" for survey in self.surveys)
         count = f"{len(self.surveys)} question{'s' * (len(self.surveys) > 1)}"
         return f"Form of {count} at {self.level} in all: {parts}"
 
     def _repr_html_(self) -> str:
-        return card(f"{self!r}\npromise: {self.promise}", *(asked._repr_html_() for asked in self.surveys))
+        return card(f"{self!r}\npromise: {self.promise}", *(survey._repr_html_() for survey in self.surveys))
 
 
 @dataclass(frozen=True, eq=False)
 class FormEstimate:
-    """What the responses to a form tell. Made by `Form.estimate`; `found[question]` is the estimate of one question.
+    """Estimates from the responses to a form. Made by `Form.estimate`; indexing by a question gives its estimate.
 
     Attributes
     ----------
-    form : the form
-    estimates : for every question frequencies with standard errors and intervals
+    form : Form
+        The form.
+    estimates : tuple of Estimate
+        For every question frequencies with standard errors and intervals.
     """
 
     form: Form
@@ -379,28 +387,30 @@ class FormEstimate:
 
     @property
     def people(self) -> int:
-        """How many responded."""
+        """The number of respondents."""
         return self.estimates[0].people
 
     def __getitem__(self, question: str | int) -> Estimate:
         return self.estimates[self._place(question)]
 
     def cross(self, first: str | int, second: str | int) -> CrossTable:
-        """How often every pair of answers to two questions is given by the same person.
+        """The joint frequencies of the answers to two questions.
 
         Parameters
         ----------
         first, second : str or int
-            The questions, by their text or their number, counted from 0.
+            The questions, by text or by number from 0.
         """
         i, j = self._place(first), self._place(second)
         if i == j:
             raise InvalidInput("a cross-table needs two different questions.")
         sides = []
         for place in (i, j):
-            asked = self.form.surveys[place]
+            survey = self.form.surveys[place]
             sides.append(
-                speaks_for(self.positions[place], len(asked.categories), float(asked.inside), float(asked.beside))
+                indicator_estimates(
+                    self.positions[place], len(survey.categories), float(survey.inside), float(survey.beside)
+                )
             )
         frequencies, errors = cross(*sides)
         names = self.form.questions
@@ -416,9 +426,10 @@ class FormEstimate:
         raise InvalidInput(f"{question!r} is not a question of this form; give its text or a number from 0 on.")
 
     def table(self, level: float = 0.95) -> str:
-        """All estimates in words, with intervals of this level."""
+        """All estimates as text tables, with intervals of this level."""
         parts = [
-            f"{name}\n{found.table(level)}" for name, found in zip(self.form.questions, self.estimates, strict=True)
+            f"{name}\n{estimate.table(level)}"
+            for name, estimate in zip(self.form.questions, self.estimates, strict=True)
         ]
         return "\n\n".join(parts)
 
@@ -428,5 +439,5 @@ class FormEstimate:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        shown = zip(self.form.questions, self.estimates, strict=True)
-        return "".join(card(name, found._repr_html_()) for name, found in shown)
+        pairs = zip(self.form.questions, self.estimates, strict=True)
+        return "".join(card(name, estimate._repr_html_()) for name, estimate in pairs)

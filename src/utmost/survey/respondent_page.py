@@ -1,8 +1,8 @@
-"""The page respondents see: one HTML file and one small ES module, on which their own browser draws the response.
+"""The page for respondents: one HTML file and one small ES module, in which their own browser draws the response.
 
-Nothing is fetched from elsewhere, and a policy in the page forbids it. The words are for people who never heard of
-privacy levels; what will be sent is shown before it is sent. Questions, promise and acceptance are filled in by the
-module, from the data it has proved and draws from: a page whose data were changed shows what those data promise.
+Nothing is fetched from other sites, and a policy in the page forbids it. The words are for people who know nothing of
+privacy levels; a response is shown before it is sent. The module fills in questions, guarantee and acceptance from the
+data that it has proved and draws from: a page with changed data shows the guarantee of those data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from utmost.theory.local.design.survey import Survey
 
 PAGE, MODULE = "index.html", "respond.js"
 MOST_ODDS = 99_999
-"""The largest e^epsilon that a page can state, as `respond.js` has it: a guess is right at most 99.999 times in 100."""
+"""The largest e^epsilon that a page can state, as in `respond.js`: a guess is right at most 99.999 times in 100."""
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#1d2126;--soft:#51575f;--line:#c9ced6;--strong:#1f5fa8;"
     "--strong-ink:#fff;--card:#f4f6f9;--bad:#a3231f}"
@@ -61,23 +61,23 @@ STYLE = (
 
 
 def write_page(asked: Form | Survey, folder: str | os.PathLike[str], send: str = "") -> Path:
-    """Write the page of a form into a folder: `index.html` and `respond.js`, to be put on any web server.
+    """Write the page of a form into a folder: `index.html` and `respond.js`, for any web server.
 
     Parameters
     ----------
     asked : Form or Survey
-        What people are asked. It must prove its level: the page checks it again in every browser.
+        The form. It must prove its level: the page checks it again in every browser.
     folder : path
-        Where both files go; made if it is not there. Files of these names that somebody else made are not replaced.
+        The folder for both files; made if it does not exist. Files of these names not made by Utmost are not replaced.
     send : str
-        The address responses are sent to: one beginning with https://, or a path on the same server, such as
-        "responses". Without one, people copy the response or save it as a file.
+        The address for responses: one beginning with https://, or a path on the same server, such as "responses".
+        Without it, people copy the response or save it as a file.
 
     Examples
     --------
     >>> import tempfile, utmost as um
-    >>> asked = um.survey.form("Pets in 2026", {"Do you have a cat?": ["no", "yes"]}, 1.0)
-    >>> write_page(asked, tempfile.mkdtemp()).name
+    >>> pets = um.survey.form("Pets in 2026", {"Do you have a cat?": ["no", "yes"]}, 1.0)
+    >>> write_page(pets, tempfile.mkdtemp()).name
     'index.html'
     """
     text = page_of_form(asked, send)
@@ -98,14 +98,14 @@ def module_text() -> str:
     return files("utmost.survey").joinpath(MODULE).read_text(encoding="utf-8")
 
 
-def page_of_form(asked: Form | Survey, send: str = "") -> str:
+def page_of_form(design: Form | Survey, send: str = "") -> str:
     """The page of a form, as HTML."""
-    form = Form.of(asked) if isinstance(asked, Survey) else asked
+    form = Form.of(design) if isinstance(design, Survey) else design
     if not form.verify():
         raise CannotCertify(f"the integers of this form do not prove {form.level}; make the form again.")
     require_stateable(form)
-    for one in form.surveys:
-        for name in one.categories:
+    for survey in form.surveys:
+        for name in survey.categories:
             if _beyond_browsers(name):
                 raise InvalidInput(f"the answer {name!r} is a number that browsers round; write it as text.")
     policy = (
@@ -154,14 +154,14 @@ answers could have been sent.</strong></p>
 
 
 def _beyond_browsers(name: Any) -> bool:
-    """Whether a name holds a whole number that JavaScript reads as another one."""
+    """Whether a name holds an integer that JavaScript cannot represent exactly."""
     if isinstance(name, tuple):
         return any(map(_beyond_browsers, name))
     return isinstance(name, int) and abs(name) > 2**53
 
 
 def require_stateable(form: Form) -> None:
-    """Refuse a level so weak that the promise of the page, rounded up, would be 100 times in 100."""
+    """Refuse a level so weak that the page's guarantee, rounded up, would be 100 times in 100."""
     growth = growth_floor(form.level)
     if growth is None or growth > MOST_ODDS:
         raise InvalidInput(
@@ -178,11 +178,11 @@ could be what is sent.</p>
 <details><summary>How does this work?</summary><p>It is as if you rolled dice in secret, and the dice decided whether to
 say the truth. Nobody can tell from one response, but from many the totals can be worked out.</p>
 <ul id="shares"></ul><p id="level"></p></details></div>"""
-"""The promise in words that need no mathematics, with what stands behind it to unfold; the module adds the numbers."""
+"""The guarantee in plain words, with a details section; the module adds the numbers."""
 ACCEPTANCE = """<fieldset id="weak" hidden><legend>A weak promise</legend><label class="answer"><input type="checkbox"
 id="accept"><span>I know that this promise is weak, and that somebody who sees my response can be nearly sure of my
 answers. I take part all the same.</span></label></fieldset>"""
-"""A box to tick where the promise is so weak that nobody should take it unseen; the module shows and asks for it."""
+"""A box that must be ticked for a weak guarantee; the module shows it and asks for it."""
 
 
 def _hash(text: str) -> str:
@@ -190,7 +190,7 @@ def _hash(text: str) -> str:
 
 
 def _origin(send: str) -> str:
-    """What the page may connect to: the place responses are sent to, or nothing."""
+    """The origin that the page may connect to: that of the address for responses, or none."""
     if not send:
         return "'none'"
     parts = urlsplit(send)

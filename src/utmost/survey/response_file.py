@@ -1,7 +1,7 @@
-"""The file of a collector: whole lines or nothing, whatever happens to the disk or the process meanwhile.
+"""The file of a collector, with atomic appends.
 
-A line that cannot be written whole is taken back. What a killed process or a lost disk still leaves at the end, the
-beginning of a line, is set aside in a file beside it, FILE.torn, and said in the log; every whole line stays.
+A line that cannot be written whole is removed again. A partial line that a killed process or a failed disk leaves at
+the end is moved to a file beside it, FILE.torn, with a warning in the log; every whole line stays.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from utmost.exact.saved import NONSENSE
 
 log = logging.getLogger("utmost.survey")
 HEAD, DAY = b'{"day":"', len("2026-01-01")
-"""How a line begins, and how long the day is that follows."""
+"""The beginning of a line, and the length of the day after it."""
 
 
 @contextmanager
 def locked(file: Path) -> Iterator[FileIO]:
-    """The file, to be read and appended to by nobody else meanwhile; what the disk refuses is `NotKept`."""
+    """Open and lock the file for reading and appending; errors of the disk are raised as `NotKept`."""
     try:
-        with file.open("ab+", buffering=0) as opened:
-            _lock(opened)
-            yield opened
+        with file.open("ab+", buffering=0) as stream:
+            _lock(stream)
+            yield stream
     except OSError as problem:
         raise NotKept(
             f"the response was not taken: {file} cannot be written ({problem.strerror or problem}); send it again "
@@ -36,42 +36,46 @@ def locked(file: Path) -> Iterator[FileIO]:
         ) from None
 
 
-def append(opened: FileIO, line: bytes) -> None:
-    """Append a line that is on the disk when this returns; with an error, nothing of it stays."""
-    end, rest = opened.seek(0, os.SEEK_END), line
+def append(stream: FileIO, line: bytes) -> None:
+    """Append a line and sync it to disk; after an error nothing of it stays."""
+    end, remaining = stream.seek(0, os.SEEK_END), line
     try:
-        while rest:  # a disk that is nearly full takes a part
-            rest = rest[opened.write(rest) or 0 :]
-        os.fsync(opened.fileno())
+        while remaining:  # a disk that is nearly full takes a part
+            remaining = remaining[stream.write(remaining) or 0 :]
+        os.fsync(stream.fileno())
     except OSError:
-        with suppress(OSError):  # else the next one finds what is left, and sets it aside
-            opened.truncate(end)
+        with suppress(OSError):  # else the next process finds the partial line and moves it away
+            stream.truncate(end)
         raise
 
 
-def read_lines(opened: FileIO, file: Path, start: int, form: str) -> list[bytes]:
-    """The lines from a place on, all whole: a last one that lacks only its end gets it, one cut short is set aside.
+def read_lines(stream: FileIO, file: Path, start: int, form: str) -> list[bytes]:
+    """The whole lines from an offset on; a missing final newline is added, and a partial last line is moved away.
 
     Parameters
     ----------
-    opened : the file, locked
-    file : its name
-    start : where a line begins
-    form : the identity of the form as lines have it, by which a line that was cut short is known as one of ours
+    stream : FileIO
+        The locked file.
+    file : Path
+        Its path.
+    start : int
+        The offset of the beginning of a line.
+    form : str
+        The form's identity as in lines, by which a partial line is recognised.
     """
-    opened.seek(start)
-    text = opened.readall() or b""
+    stream.seek(start)
+    text = stream.readall() or b""
     whole, tail = split_torn(text, form)
     if tail:
-        _set_aside(opened, file, start + len(whole), tail)
+        _set_aside(stream, file, start + len(whole), tail)
     elif whole.strip() and not whole.endswith(b"\n"):
-        append(opened, b"\n")
+        append(stream, b"\n")
         whole += b"\n"
     return whole.splitlines(keepends=True)
 
 
 def split_torn(text: bytes, form: str) -> tuple[bytes, bytes]:
-    r"""A text without its last line if that is the beginning of a collector's line, and that beginning.
+    r"""Split off the last line of a text if it is the beginning of a collector's line.
 
     Examples
     --------
@@ -82,9 +86,9 @@ def split_torn(text: bytes, form: str) -> tuple[bytes, bytes]:
     """
     place = text.rfind(b"\n") + 1
     tail = text[place:]
-    written = tail.rstrip(b"\0")  # what a file system leaves that had made room and not yet written
-    usual = HEAD + written[len(HEAD) : len(HEAD) + DAY] + f'","form":"{form}"'.encode()
-    is_ours = usual.startswith(written) or written.startswith(usual)
+    content = tail.rstrip(b"\0")  # a file system may leave zeros in space that was allocated and not written
+    expected = HEAD + content[len(HEAD) : len(HEAD) + DAY] + f'","form":"{form}"'.encode()
+    is_ours = expected.startswith(content) or content.startswith(expected)
     if not tail.strip() or not is_ours or _is_json(tail):
         return text, b""
     return text[:place], tail
@@ -98,24 +102,24 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _set_aside(opened: FileIO, file: Path, place: int, tail: bytes) -> None:
-    """Move the end of a file to FILE.torn: copied first, so that nothing is ever lost."""
-    beside = file.with_name(f"{file.name}.torn")
-    beside.touch(mode=0o600)
-    with beside.open("ab", buffering=0) as aside:
-        append(aside, tail + b"\n")
-    opened.truncate(place)
-    os.fsync(opened.fileno())
+def _set_aside(stream: FileIO, file: Path, place: int, tail: bytes) -> None:
+    """Move the end of a file to FILE.torn, by copying it first, so that nothing is lost."""
+    torn_file = file.with_name(f"{file.name}.torn")
+    torn_file.touch(mode=0o600)
+    with torn_file.open("ab", buffering=0) as target:
+        append(target, tail + b"\n")
+    stream.truncate(place)
+    os.fsync(stream.fileno())
     log.warning(
         "the last line of %s was cut short; its %d bytes are set aside in %s, and every whole response is kept",
-        *(file, len(tail), beside),
+        *(file, len(tail), torn_file),
     )
 
 
-def _lock(opened: FileIO) -> None:
-    """Wait until no other process appends; where the system has no such locks, one process must do."""
+def _lock(stream: FileIO) -> None:
+    """Wait for the exclusive lock; without file locks (Windows), only one process may write."""
     try:
         import fcntl
     except ImportError:
         return
-    fcntl.flock(opened.fileno(), fcntl.LOCK_EX)
+    fcntl.flock(stream.fileno(), fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""What a form's responses tell, as one HTML page: for every question its shares with their intervals, and a picture."""
+"""The results of a form as one HTML page: for every question its shares with intervals, and a picture."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ WIDE, LINE, FIRST = 420, 30, 150
 
 
 def results_page(found: FormEstimate, level: float = 0.95, tables: Sequence[CrossTable] = ()) -> str:
-    """A page with the estimates of a form: pictures, numbers, intervals, and the cross-tables that are given.
+    """An HTML page with the estimates of a form: pictures, numbers, intervals, and cross-tables.
 
     Parameters
     ----------
     found : FormEstimate
-        What `Form.estimate` returned.
+        The result of `Form.estimate`.
     level : float
-        How often an interval holds the share in the population.
+        The confidence level of the intervals.
     tables : sequence of CrossTable
-        What `found.cross(...)` returned, to be shown below.
+        Results of `found.cross(...)`, shown below.
     """
     form = found.form
     parts = [_section(name, part, level) for name, part in zip(form.questions, found.estimates, strict=True)]
@@ -54,36 +54,36 @@ def results_page(found: FormEstimate, level: float = 0.95, tables: Sequence[Cros
     )
 
 
-def _section(name: str, found: Estimate, level: float) -> str:
-    ends = found.interval(level)
+def _section(name: str, estimate: Estimate, level: float) -> str:
+    ends = estimate.interval(level)
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(str(category))}</th><td>{_percent(found.frequencies[i])}</td>'
+        f'<tr><th scope="row">{html.escape(str(category))}</th><td>{_percent(estimate.frequencies[i])}</td>'
         f"<td>{_percent(ends[i, 0])}</td><td>{_percent(ends[i, 1])}</td></tr>"
-        for i, category in enumerate(found.categories)
+        for i, category in enumerate(estimate.categories)
     )
     head = (
         '<tr><th scope="col">answer</th><th scope="col">share</th><th scope="col">from</th><th scope="col">to</th></tr>'
     )
     return (
-        f"<h2>{html.escape(name)}</h2>{_picture(name, found, level)}"
+        f"<h2>{html.escape(name)}</h2>{_picture(name, estimate, level)}"
         f"{_scrolling(name)}<table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
     )
 
 
-def _picture(name: str, found: Estimate, level: float) -> str:
+def _picture(name: str, estimate: Estimate, level: float) -> str:
     """Bars of the shares with their intervals, on a scale from 0 to the largest end."""
-    ends = found.interval(level)
+    ends = estimate.interval(level)
     top = max(float(ends[:, 1].max()), 0.01)
-    high = LINE * len(found.categories) + 30
+    high = LINE * len(estimate.categories) + 30
 
     def at(share: float) -> float:
         return FIRST + (WIDE - FIRST - 20) * min(max(share, 0.0), top) / top
 
     body = ""
-    for i, category in enumerate(found.categories):
+    for i, category in enumerate(estimate.categories):
         y = 6 + LINE * i
         text = str(category) if len(str(category)) <= 19 else f"{str(category)[:18]}…"
-        low, far, share = at(float(ends[i, 0])), at(float(ends[i, 1])), at(float(found.frequencies[i]))
+        low, far, share = at(float(ends[i, 0])), at(float(ends[i, 1])), at(float(estimate.frequencies[i]))
         middle = y + LINE / 2 - 3
         body += f'<text x="{FIRST - 10}" y="{middle + 5:.1f}" text-anchor="end">{html.escape(text)}</text>'
         body += f'<rect class="bar" x="{FIRST}" y="{y}" width="{max(share - FIRST, 0.5):.1f}" height="{LINE - 10}"/>'
@@ -123,7 +123,7 @@ def _cross(table: CrossTable, level: float) -> str:
 
 
 def _scrolling(name: str) -> str:
-    """The opening of what scrolls by itself where the page is narrow, by keyboard too."""
+    """The opening tag of a region that scrolls on narrow pages, by keyboard too."""
     return f'<div class="wide" role="region" tabindex="0" aria-label="{html.escape(f"Numbers: {name}")}">'
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from utmost.accounting import Account
-from utmost.accounting.names import protected
+from utmost.accounting.names import protected_entity
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from utmost.privacy.promises import surest_guess
@@ -80,8 +80,8 @@ def _parts(account: Account) -> list[tuple[str, str, str]]:
         ("In words", f"with the whole budget spent, whoever knows all else guesses at best with {odds}", "computed"),
         (
             "Unit of privacy",
-            f"{whose}: {_cell(protected(account.unit))}; contribution bounds stand in each report. Is that all of a "
-            f"person? {BLANK}",
+            f"{whose}: {_cell(protected_entity(account.unit))}; contribution bounds stand in each report. "
+            f"Is that all of a person? {BLANK}",
             "ledger",
         ),
         ("Neighbouring tables", how, "ledger"),
@@ -152,7 +152,7 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
             "dp_variant": {"variant_name": _variant(account), "data_domain": f"the table {account.dataset}"},
             "privacy_loss": {
                 "privacy_unit": "Person-level" if unit.id else "Row-level",
-                "privacy_unit_details": f"{protected(account.unit)}; neighbouring tables differ by {replaced}.",
+                "privacy_unit_details": f"{protected_entity(account.unit)}; neighbouring tables differ by {replaced}.",
                 "privacy_parameters": _parameters(account),
                 "privacy_parameters_details": (
                     f"The limit that the ledger enforces by its {account.filter.name} filter; spent so far: "
