@@ -122,9 +122,9 @@ class MarginalTables(ConsistentTables):
         return [estimates[table] for table in self.wanted]
 
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
-        from utmost.theory.workload.design.consistent_tables import whole_tables
+        from utmost.theory.workload.design.consistent_tables import integer_tables
 
-        whole = whole_tables(self.shape, dict(zip(self.wanted, tables, strict=True)))
+        whole = integer_tables(self.shape, dict(zip(self.wanted, tables, strict=True)))
         return [whole[table] for table in self.wanted]
 
     @cached_property

@@ -27,7 +27,7 @@ from utmost.space.sensitivity import square_of_moves, sum_of_moves
 from utmost.theory.selection.rank_errors import mean_rank_error
 from utmost.theory.selection.ranks import RankChoices, Target, level_sizes, score_sensitivity, shift_for
 from utmost.theory.vector.design.vectors import gaussian_law
-from utmost.theory.vector.design.weighted_sums import sizes_and_half_widths
+from utmost.theory.vector.design.weighted_sums import mean_sizes_and_half_widths
 
 CONFIDENCE = 0.95
 POINT, ENDS = 2, 3
@@ -128,4 +128,4 @@ def rank_half_widths(law: IndependentLaw, share: Fraction, nodes: int) -> Floats
     a, b = share.numerator, share.denominator
     many = np.arange(nodes + 1)
     weights = np.tile([float(b - a), float(a)], (nodes + 1, 1))
-    return sizes_and_half_widths(law, weights, np.column_stack([many, nodes - many]), CONFIDENCE)[1]
+    return mean_sizes_and_half_widths(law, weights, np.column_stack([many, nodes - many]), CONFIDENCE)[1]

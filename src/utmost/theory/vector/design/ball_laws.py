@@ -1,4 +1,4 @@
-"""Noise that falls with a norm whose unit ball is what one row does: the best steps, and the best slack."""
+"""K-norm noise on integers, whose unit ball is the sensitivity set: the best step sizes and the best slack."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from utmost.space.integers import Lattice, Moves
 from utmost.space.sensitivity import norm_of_moves
 
 MOST_STEPPED = 60
-"""Up to how many integers larger steps are tried: with more they gain little (nothing at epsilon 1, 3 % at 20) and take
-minutes to count."""
+"""Up to this many integers larger steps are tried: with more they gain little (nothing at epsilon 1, 3 % at 20) and
+take minutes to count."""
 MOST_LIFTED_INTEGERS = 8
-"""Up to how many integers slack of exchange noise is tried: it gains 1.1 % on two, 0.6 % on three, 0.2 % on four, and a
-fifth of that or so with every further one."""
+"""Up to this many integers slack of exchange noise is tried: it gains 1.1 % on two, 0.6 % on three, 0.2 % on four, and
+about a fifth of that with every further one."""
 
 
 SLACK_GAINS = 1.4
-"""More than any slack was seen to gain (20 %): noise that loses so many times as much as another is left as it is."""
+"""More than slack was seen to gain (20 %): noise whose loss is this many times that of other noise gets no slack."""
 
 
 def ball_laws(
     shape: Moves, space: Lattice, pure: ApproxDP, loss: str, slack: int | None = None, limit: float = math.inf
 ) -> Iterator[BallLaw]:
-    """Noise that falls with every step of the norm, and in larger steps after as many as one neighbour makes.
+    """K-norm laws: one that falls with every step of the norm, and one with steps as wide as the sensitivity.
 
-    Where noise has slack, with the slack given, or with that of least loss; `limit` is the loss of other noise.
+    One-way and exchange noise has the given slack, or the best one; `limit` is the loss of other noise.
     """
     reach = norm_of_moves(shape, space)
     assert reach is not None
@@ -45,10 +45,10 @@ def ball_laws(
 
 
 def best_slack(law: BallLaw, loss: str, slack: int | None = None, limit: float = math.inf) -> BallLaw:
-    """Noise that may have slack with that of least loss: doubled while that helps, then searched between.
+    """One-way or exchange noise with the slack of the lowest expected loss; other laws are returned unchanged.
 
-    That is one-way and exchange noise; other laws stay as they are. Any slack is private. That the loss falls and then
-    rises is seen, not proved; it only decides how good the noise is.
+    The slack is doubled while that helps, then found by ternary search. Any slack is private. That the loss falls and
+    then rises is observed, not proved; it only affects how good the noise is.
     """
     most = most_slack(law.shape, law.dimension)
     if not most or (law.shape == "exchange" and law.dimension > MOST_LIFTED_INTEGERS):
@@ -76,7 +76,7 @@ def best_slack(law: BallLaw, loss: str, slack: int | None = None, limit: float =
 
 
 def best_upper(law: BallLaw, loss: str) -> BallLaw:
-    """The law with the best number of norms on the upper step: coarse strides, finer ones around the best."""
+    """The law with the best number of norms on the upper step, by a search with ever finer strides."""
     losses: dict[int, float] = {}
 
     def at(upper: int) -> float:
