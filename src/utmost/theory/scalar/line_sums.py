@@ -1,7 +1,7 @@
-"""Sums over noise on a line that only some questions need: noise cut off at the ends, and listed priors.
+"""Sums over noise on a line for two cases: noise that is clamped to the ends, and listed priors.
 
-Without guessing, what lies beyond an end becomes that end, and sums over staircases are sums of polynomials. Under a
-listed prior, every point of the line has a weight of its own, so that posterior sums are taken one output at a time.
+Without guessing, outputs beyond an end are clamped to it, and sums over staircases are sums of polynomials. Under a
+listed prior every point of the line has its own weight, so posterior sums are computed one output at a time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from utmost.space.line import cost, spread_out, tolerance
 Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
 MOST_TABLE, CHUNK = 2 * 10**8, 2**20
 TRIED = 40
-"""At how many points the worst of very wide noise that is cut off is sought, where no theorem says where it is."""
+"""Number of points at which the worst case of wide clamped noise is sought, where no theorem locates it."""
 
 
 def expected_cut_off(last: int, noise: Noise, loss: str, prior: Floats | None = None) -> float:
-    """The expected loss of symmetric noise that is cut off at the ends 0 and `last` of a line.
+    """The expected loss of symmetric noise that is clamped to the ends 0 and `last` of a line.
 
     With c(t) the loss of t steps off and T(t) = Pr[K >= t], the loss at x is H(x) + H(last - x), where H(x) is the sum
     of (c(t) - c(t-1)) T(t) for t = 1..x. Over all x, t counts last + 1 - t times on each side.
@@ -39,9 +39,9 @@ def expected_cut_off(last: int, noise: Noise, loss: str, prior: Floats | None = 
 
 
 def worst_cut_off(last: int, noise: Noise, loss: str) -> tuple[float, str]:
-    """The same at the worst point, and among which it was sought.
+    """The expected loss of clamped noise at the worst point, and among which points it was sought.
 
-    That is where both ends are far, as H no longer grows there; for the absolute loss always the middle, since the
+    The worst is where both ends are far, as H no longer grows there; for the absolute loss always the middle, since the
     steps of H are tails, which fall; else the largest H(x) + H(last - x), by symmetry in the lower half.
     """
 
@@ -59,7 +59,7 @@ def worst_cut_off(last: int, noise: Noise, loss: str) -> tuple[float, str]:
 
 
 def _one_side(last: int, noise: Noise, loss: str) -> Floats:
-    """H(x) for x = 0, 1, ..., as far as it grows."""
+    """H(x) for x = 0, 1, ..., up to where it is constant."""
     if min(last, noise.wide) > MOST_TABLE // 20:
         raise TooLarge("a listed prior over so wide a noise does not fit; leave it out (uniform), or coarsen.")
     t = np.arange(min(last, noise.wide) + 1)
@@ -111,7 +111,7 @@ class Listed:
         return np.arange(-self.period, self.last + self.period + 1)
 
     def blocks(self) -> Any:
-        """For blocks of outputs: their slice, the offsets u, and the weight of every point o + u."""
+        """Blocks of outputs: their slice, the offsets u, and the weight of every point o + u."""
         wide = len(self.law) - 1
         if len(self.outputs) * (2 * wide + 1) > MOST_TABLE:
             raise TooLarge(
@@ -139,7 +139,7 @@ class Listed:
                 sums = np.cumsum(np.pad(weights, ((0, 0), (reach + 1, reach))), axis=1)
                 near = sums[:, 2 * reach + 1 :] - sums[:, : -2 * reach - 1]
                 tied = near >= near.max(axis=1, keepdims=True) * (1 - 1e-12)
-                best = u[np.where(tied, -np.abs(u), -len(u)).argmax(axis=1)]  # of equals, the one nearest to the output
+                best = u[np.where(tied, -np.abs(u), -len(u)).argmax(axis=1)]  # ties go to the one nearest to the output
             shifts[part] = np.where(mass > 0, best, 0)
         return np.asarray(np.clip(shifts, -self.outputs, self.last - self.outputs))
 

@@ -1,4 +1,4 @@
-"""Which staircase costs least, for a cost that is known by its values: in floats, in one dimension."""
+"""The staircase with the lowest expected cost, for a cost given as a function: in floats, in one dimension."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MOST_VALUES = 10**6
 
 
 def neighbours(law: LayerLaw) -> list[LayerLaw]:
-    """The staircases with one layer more or less on the upper step."""
+    """The staircases with one layer more or fewer on the upper step."""
     return [replace(law, upper=u) for u in (law.upper - 1, law.upper + 1) if 1 <= u <= law.period]
 
 
 def best_step_for(law: LayerLaw, cost: Callable[[int], float]) -> tuple[LayerLaw, float]:
-    """The staircase of least cost in one dimension, and that cost, for a cost known by its values; in floats."""
+    """The staircase with the lowest expected cost in one dimension, and that cost, in floats."""
     b, period = float(law.decay), law.period
-    blocks = 1 if b == 0 else math.ceil(45 / -math.log(b)) + 1  # what lies beyond weighs less than rounding
+    blocks = 1 if b == 0 else math.ceil(45 / -math.log(b)) + 1  # the mass beyond is below rounding
     if blocks * period > MOST_VALUES:
         raise TooLarge(
             f"{blocks * period} values of the cost would be needed at this epsilon; say 'l1' or 'l2', or allow a "
