@@ -1,8 +1,8 @@
-"""By how many rows a quantile is off on average: for the choice between mechanisms, and for plans.
+"""Expected error of quantiles in rows: for the choice between mechanisms, and for plans.
 
-Of choices: where rows are spread evenly among candidates around the quantile, the law of the rank's error is two-sided
-geometric. Of a CDF: the mean size of the noise of G_j, a sum of many noises, as of a Gaussian of its variance, averaged
-over the candidates.
+For exponential mechanisms: where rows are spread evenly among candidates around the quantile, the rank's error has a
+two-sided geometric law. For a CDF: the mean absolute noise of G_j, a sum of many noises, as for a Gaussian of its
+variance, averaged over the candidates.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def mean_rank_error(problem: Any, mechanism: Any) -> float:
 
 
 def rank_errors(problem: Any, mechanism: Any) -> list[float]:
-    """The expected error of each quantile in rows; a file may hold anything."""
+    """The expected error of each quantile in rows; the problem may come from an untrusted file."""
     listed = problem.data.get("shares")
     if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_TARGETS:
         raise InvalidInput("the quantiles are a list of shares.")

@@ -35,7 +35,7 @@ MOST_BALL = {"any": 30, "one-way": 300, "cube": 300, "exchange": 200, "sum-zero"
 WIDEST_DISCRETE = 1000.0
 """The standard deviation above which zCDP uses the rounded Gaussian: the discrete one is better by v/(v + 1/12)."""
 WIDEST, MOST_WIDE = 1e6, 1000
-"""Gaussian half-widths above this deviation take a bisection, a millisecond each: allowed for so many integers."""
+"""Above this standard deviation Gaussian noise takes a bisection of a millisecond: allowed for so many integers."""
 MOST_DEVIATION = 2**57
 """Largest standard deviation of Gaussian noise that is drawn: 32 of these are exceeded with chance below 10^-224."""
 CLOSE = 0.999

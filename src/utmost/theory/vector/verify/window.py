@@ -39,7 +39,7 @@ from utmost.space.line import cost
 from utmost.theory.vector.verify.coordinate import line_points
 
 MOST_PLACES = {1: 10**5, 2: 10**5, 3: 3 * 10**5, 4: 3 * 10**5}
-"""The most places of a window before symmetry is used, by its number of integers."""
+"""The most vectors of a window, one of each permutation, by its number of integers."""
 MOST_FREE = 4
 LEAST_EPSILON = 1e-6
 """Below it, weights differ across one step of the window by rounding alone."""
