@@ -193,10 +193,10 @@ def _composed_delta(epsilon: float, changes: int, i: int) -> float:
     """The delta at (changes - 2i) epsilon of the composition of so many pure levels, in floats."""
     from scipy.special import gammaln
 
-    far = np.arange(i)
-    ways = gammaln(changes + 1) - gammaln(far + 1) - gammaln(changes - far + 1)
-    base = ways + (changes - 2 * i + far) * epsilon - changes * np.logaddexp(0.0, epsilon)
-    return float(np.sum(np.exp(base) * np.expm1(2 * (i - far) * epsilon)))
+    terms = np.arange(i)
+    ways = gammaln(changes + 1) - gammaln(terms + 1) - gammaln(changes - terms + 1)
+    base = ways + (changes - 2 * i + terms) * epsilon - changes * np.logaddexp(0.0, epsilon)
+    return float(np.sum(np.exp(base) * np.expm1(2 * (i - terms) * epsilon)))
 
 
 def _gaussian(changes: int, level: ApproxDP) -> Iterator[ThresholdLaw]:

@@ -251,8 +251,8 @@ def _gaussian_steps(law: ThresholdLaw, precision: int) -> list[arb] | None:
             if rest <= 0:
                 return [*orbit, arb(0)]
             if not rest > 0:  # the ball contains 0: at most a little is left
-                most = rest.abs_upper()
-                high = (1 - lost) * (((2 * most).erfcinv() * root + mu) / root).erfc() / 2
+                upper = rest.abs_upper()
+                high = (1 - lost) * (((2 * upper).erfcinv() * root + mu) / root).erfc() / 2
                 return [*orbit, (high / 2).union(arb(0)).union(high), arb(0)]
             if not rest < 1:
                 return None
@@ -280,8 +280,8 @@ def _composition_satisfies(step: ApproxDP, changes: int, level: ApproxDP) -> boo
 
         def bound(bits: int, i: int = i) -> arb:
             with ctx.workprec(bits + 64 + 4 * changes.bit_length() + changes):
-                whole: arb = (1 - arb(as_fmpq(step.delta))) ** changes
-                return whole * (1 - composed_delta(growth(step), changes, i))
+                product: arb = (1 - arb(as_fmpq(step.delta))) ** changes
+                return product * (1 - composed_delta(growth(step), changes, i))
 
         if i == 0:  # rational numbers, no sum of exponentials
             return bool((1 - step.delta) ** changes >= 1 - level.delta)
@@ -296,8 +296,8 @@ def _growth_power(level: ApproxDP, times: int) -> ExpSum:
 def composed_delta(grown: arb, changes: int, i: int) -> arb:
     """A ball around the delta_i of homogeneous composition: m equal pure levels at m - 2i of them."""
     total = arb(0)
-    for far in range(i):
-        total += math.comb(changes, far) * (grown ** (changes - far) - grown ** (changes - 2 * i + far))
+    for term in range(i):
+        total += math.comb(changes, term) * (grown ** (changes - term) - grown ** (changes - 2 * i + term))
     return total / (1 + grown) ** changes
 
 

@@ -141,13 +141,15 @@ class LineMechanism(ExactMechanism):
         chances_of_error = np.zeros(2 * reach + 1)
         for place in places:
             off, chances = self._off(place)
-            here = np.bincount(off + reach, chances, 2 * reach + 1)
+            point_chances = np.bincount(off + reach, chances, 2 * reach + 1)
             if symmetric:  # the last of these places represents all between the ends
                 chances_of_error += (
-                    (here + here[::-1]) * (0.5 * (points - 2 * settled) if place == settled else 1.0) / points
+                    (point_chances + point_chances[::-1])
+                    * (0.5 * (points - 2 * settled) if place == settled else 1.0)
+                    / points
                 )
             else:
-                chances_of_error += here * (1 / points if self.prior is None else self.prior[place])
+                chances_of_error += point_chances * (1 / points if self.prior is None else self.prior[place])
         return -reach, chances_of_error
 
     def _off(self, place: int) -> tuple[Integers, Floats]:
@@ -181,8 +183,8 @@ def neyman_interval(
     At any point, the interval fails only for answers in two tails of probability (1 - confidence)/2 each. Rounding of
     sums in floats widens it.
     """
-    least = (1 - confidence) / 2 * (1 - ROUNDING)
-    accepted = points[(as_low > least) & (as_high > least)]
+    tail = (1 - confidence) / 2 * (1 - ROUNDING)
+    accepted = points[(as_low > tail) & (as_high > tail)]
     return int(accepted.min(initial=value)), int(accepted.max(initial=value))
 
 
@@ -227,8 +229,8 @@ class NoisyLine(LineMechanism):
 
     @property
     def name(self) -> str:
-        after = {"best": " with the best remap", "cut": " cut off at the ends", "none": ", unbiased"}
-        return f"{self.noise.name} noise{after[self.remap]}"
+        suffixes = {"best": " with the best remap", "cut": " cut off at the ends", "none": ", unbiased"}
+        return f"{self.noise.name} noise{suffixes[self.remap]}"
 
     @property
     def guesses(self) -> bool:
@@ -449,9 +451,9 @@ class _Uniform:
     def moments(self) -> tuple[Floats, Floats, Floats]:
         """Cumulative sums of the law, and of the law times u and u^2, from -wide on; a 0 in front."""
         u = np.arange(-self.wide, self.wide + 1, dtype=float)
-        both = np.concatenate([self.law[:0:-1], self.law])
-        first = both * u
-        sums = [np.concatenate([[0.0], np.cumsum(terms)]) for terms in (both, first, first * u)]
+        symmetric_law = np.concatenate([self.law[:0:-1], self.law])
+        first = symmetric_law * u
+        sums = [np.concatenate([[0.0], np.cumsum(terms)]) for terms in (symmetric_law, first, first * u)]
         return sums[0], sums[1], sums[2]
 
     def between(self, k: int, low: Any, high: Any) -> Any:

@@ -84,9 +84,9 @@ class ChainLine(LineMechanism):
     def prove(self, space: Any, level: Level) -> Check:
         if space != self.line or level != self.level:
             return Check("privacy", False, f"the chains are made for {self.line} at {self.level}, not for {space}")
-        before, after = self.starts[:-1], self.starts[1:]
-        rising = after > before  # upper(x) >= x
-        pairs = np.unique(np.column_stack([before[rising], after[rising]]), axis=0)
+        preceding, following = self.starts[:-1], self.starts[1:]
+        rising = following > preceding  # upper(x) >= x
+        pairs = np.unique(np.column_stack([preceding[rising], following[rising]]), axis=0)
         room = self.level.upper(pairs[:, 0])
         close = room < pairs[:, 1] * (1 + CLEAR)
         for x, y in pairs[close].tolist():
@@ -97,8 +97,8 @@ class ChainLine(LineMechanism):
 
     def law(self, point: int) -> tuple[Integers, Floats]:
         position, last = point - self.line.first, self.line.points - 1
-        near = self._reach
-        t = np.arange(max(1, position - near + 1), min(last, position + near) + 1)
+        reach = self._reach
+        t = np.arange(max(1, position - reach + 1), min(last, position + reach) + 1)
         tails = np.concatenate([[1.0], chain_values(self.level, self.starts[t - 1], position - t + 1), [0.0]])
         first = t[0] - 1 if len(t) else 0
         return self.line.first + first + np.arange(len(t) + 1), np.maximum(tails[:-1] - tails[1:], 0.0)
@@ -122,8 +122,8 @@ class ChainLine(LineMechanism):
 
     def _tails_near(self, value: int) -> tuple[Integers, Floats, Floats]:
         """The positions near an answer, and at each the probabilities of at least this answer, and of a higher one."""
-        place, near, last = value - self.line.first, self._reach, self.line.points - 1
-        positions = np.arange(max(0, place - near), min(last, place + near) + 1)
+        place, reach, last = value - self.line.first, self._reach, self.line.points - 1
+        positions = np.arange(max(0, place - reach), min(last, place + reach) + 1)
 
         def tail(t: int) -> Floats:
             if t <= 0 or t > last:
@@ -204,14 +204,14 @@ def chain_reach(level: Level, starts: Floats, points: int) -> int:
 
     If the level keeps 0 and 1 fixed, chains that start there stay, and matter up to the end of the line.
     """
-    least = 1
+    minimum = 1
     if not level.upper(0.0):
         t = np.arange(1, len(starts) + 1)
         stay = np.concatenate([t[starts == 1], points - t[starts == 0]]) if len(starts) == points - 1 else t[:0]
-        least = int(stay.max(initial=1))
+        minimum = int(stay.max(initial=1))
         starts = starts[(starts > 0) & (starts < 1)]
     if not len(starts):
-        return least
+        return minimum
     ends = np.array([starts.max(), 1 - starts.min()])  # going down from the highest, and up from the lowest
 
     def far(steps: int) -> bool:
@@ -223,7 +223,7 @@ def chain_reach(level: Level, starts: Floats, points: int) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if far(middle) else (middle, high)
-    return min(max(high, least), points)
+    return min(max(high, minimum), points)
 
 
 def _lower_after(level: Level, steps: int, values: Floats) -> Floats:
@@ -234,13 +234,13 @@ def _lower_after(level: Level, steps: int, values: Floats) -> Floats:
     return np.asarray(level.lower_after(np.full(len(values), steps), values))
 
 
-def chain_costs(level: Level, starts: Floats, added: Floats, line: Line, prior: Floats | None) -> Floats:
+def chain_costs(level: Level, starts: Floats, increments: Floats, line: Line, prior: Floats | None) -> Floats:
     """The contribution of each threshold to the expected loss; `added[j-1]` is the loss of j steps less that of j - 1.
 
     Points below a threshold pay for answers at or above it, points from it on for answers below. The j-th point below
     is j - 1 steps under the chain's start, the j-th above is j steps over it.
     """
-    n, wide = line.points, len(added)
+    n, wide = line.points, len(increments)
     costs = np.empty(n - 1)
     if prior is None:  # runs of equal starts share their sums
         first = np.flatnonzero(np.diff(starts, prepend=np.nan) != 0)
@@ -253,7 +253,7 @@ def chain_costs(level: Level, starts: Floats, added: Floats, line: Line, prior: 
             part = values[begin : begin + rows]
             below, above = orbits(level, part, wide)
             none = np.zeros((len(part), 1))
-            sums = [np.hstack([none, np.cumsum(side * added, axis=1)]) for side in (below, above)]
+            sums = [np.hstack([none, np.cumsum(side * increments, axis=1)]) for side in (below, above)]
             mine = slice(*np.searchsorted(which, [begin, begin + rows]))
             own, at = which[mine] - begin, t[mine]
             costs[mine] = sums[0][own, np.minimum(at, wide)] + sums[1][own, np.minimum(n - at, wide)]
@@ -267,7 +267,7 @@ def chain_costs(level: Level, starts: Floats, added: Floats, line: Line, prior: 
         t = np.arange(begin + 1, min(begin + rows, n - 1) + 1)
         below, above = orbits(level, starts[t - 1], wide)
         down, up = padded[t[:, None] - j + wide], padded[t[:, None] - 1 + j + wide]
-        costs[t - 1] = ((down * below + up * above) * added).sum(axis=1)
+        costs[t - 1] = ((down * below + up * above) * increments).sum(axis=1)
     return costs
 
 

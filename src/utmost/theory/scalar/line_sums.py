@@ -32,9 +32,9 @@ def expected_cut_off(last: int, noise: Noise, loss: str, prior: Floats | None = 
     of (c(t) - c(t-1)) T(t) for t = 1..x. Over all x, t counts last + 1 - t times on each side.
     """
     if prior is not None:
-        both = _one_side(last, noise, loss)
-        here = both[np.minimum(np.arange(last + 1), len(both) - 1)]
-        return float(prior @ (here + here[::-1]))
+        side_losses = _one_side(last, noise, loss)
+        losses = side_losses[np.minimum(np.arange(last + 1), len(side_losses) - 1)]
+        return float(prior @ (losses + losses[::-1]))
     return 2 * _step_sums(min(last, noise.wide), noise, loss, last + 1, 1) / (last + 1)
 
 
@@ -53,9 +53,9 @@ def worst_cut_off(last: int, noise: Noise, loss: str) -> tuple[float, str]:
     if last > CHUNK:
         positions, among = spread_out(last // 2, TRIED)
         return max(at(position) for position in positions), among
-    both = _one_side(last, noise, loss)
-    here = both[np.minimum(np.arange(last + 1), len(both) - 1)]
-    return float((here + here[::-1]).max()), ""
+    side_losses = _one_side(last, noise, loss)
+    losses = side_losses[np.minimum(np.arange(last + 1), len(side_losses) - 1)]
+    return float((losses + losses[::-1]).max()), ""
 
 
 def _one_side(last: int, noise: Noise, loss: str) -> Floats:
@@ -66,28 +66,28 @@ def _one_side(last: int, noise: Noise, loss: str) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.diff(cost(loss, t)) * noise.tail(t[1:]))])
 
 
-def _step_sums(far: int, noise: Noise, loss: str, times: float, less: float) -> float:
-    """The sum over t = 1..far of (times - less·t) (c(t) - c(t-1)) Pr[K >= t].
+def _step_sums(end: int, noise: Noise, loss: str, times: float, less: float) -> float:
+    """The sum over t = 1..end of (times - less·t) (c(t) - c(t-1)) Pr[K >= t].
 
     On each piece of a staircase the tail is a straight line, so every term is a product of three straight lines, which
     sums over a piece in closed form: around its middle odd powers cancel, and squares add up to size (size^2 - 1) / 12.
     """
-    if far < 1:
+    if end < 1:
         return 0.0
     if loss not in ("absolute", "squared"):
         t = tolerance(loss) + 1
-        return float((times - less * t) * noise.tail(t)) if t <= far else 0.0
+        return float((times - less * t) * noise.tail(t)) if t <= end else 0.0
 
     slope = 0.0 if loss == "absolute" else 2.0  # c(t) - c(t-1) = 1, or 2t - 1
     offset = 1.0 if loss == "absolute" else -1.0
     if not isinstance(noise, LayerNoise) or noise.period < 16:
-        if far > MOST_TABLE:
-            raise TooLarge(f"noise over {far} steps takes too long to sum; use a coarser grid or a larger level.")
-        parts = (np.arange(start, min(start + CHUNK, far + 1)) for start in range(1, far + 1, CHUNK))
+        if end > MOST_TABLE:
+            raise TooLarge(f"noise over {end} steps takes too long to sum; use a coarser grid or a larger level.")
+        parts = (np.arange(start, min(start + CHUNK, end + 1)) for start in range(1, end + 1, CHUNK))
         return float(sum(((times - less * t) * (slope * t + offset)) @ noise.tail(t) for t in parts))
-    blocks = np.arange(far // noise.period + 1, dtype=np.int64) * noise.period
-    first = np.unique(np.clip(np.concatenate([[1], blocks, blocks + noise.law.upper]), 1, far))
-    last = np.append(first[1:] - 1, far)
+    blocks = np.arange(end // noise.period + 1, dtype=np.int64) * noise.period
+    first = np.unique(np.clip(np.concatenate([[1], blocks, blocks + noise.law.upper]), 1, end))
+    last = np.append(first[1:] - 1, end)
     size, middle = (last - first + 1).astype(float), (first + last) / 2
     ends = noise.tail(first), noise.tail(last)
     tilt = (ends[1] - ends[0]) / np.maximum(size - 1, 1)
@@ -118,13 +118,13 @@ class Listed:
                 "a listed prior over so many points takes too long here; leave it out (uniform), or coarsen."
             )
         u = np.arange(-wide, wide + 1)
-        both = np.concatenate([self.law[:0:-1], self.law])
+        symmetric_law = np.concatenate([self.law[:0:-1], self.law])
         padded = np.concatenate([np.zeros(wide + self.period), self.prior, np.zeros(wide + self.period)])
         size = max(1, 2_000_000 // len(u))
         for start in range(0, len(self.outputs), size):
             part = slice(start, start + size)
             places = self.outputs[part, None] + u + wide + self.period
-            yield part, u, padded[places] * both
+            yield part, u, padded[places] * symmetric_law
 
     def best_shifts(self, loss: str) -> Integers:
         shifts = np.zeros(len(self.outputs), dtype=np.int64)
@@ -137,8 +137,8 @@ class Listed:
             else:
                 reach = min(tolerance(loss), len(u))
                 sums = np.cumsum(np.pad(weights, ((0, 0), (reach + 1, reach))), axis=1)
-                near = sums[:, 2 * reach + 1 :] - sums[:, : -2 * reach - 1]
-                tied = near >= near.max(axis=1, keepdims=True) * (1 - 1e-12)
+                window_sums = sums[:, 2 * reach + 1 :] - sums[:, : -2 * reach - 1]
+                tied = window_sums >= window_sums.max(axis=1, keepdims=True) * (1 - 1e-12)
                 best = u[np.where(tied, -np.abs(u), -len(u)).argmax(axis=1)]  # ties go to the one nearest to the output
             shifts[part] = np.where(mass > 0, best, 0)
         return np.asarray(np.clip(shifts, -self.outputs, self.last - self.outputs))

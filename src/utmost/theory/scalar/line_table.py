@@ -67,8 +67,8 @@ class TableLine(LineMechanism):
         return self.line.first + np.arange(self.line.points), self.matrix[point - self.line.first]
 
     def expected(self, loss: str) -> float:
-        here = np.arange(self.line.points)
-        losses = (self.matrix * cost(loss, here[:, None] - here)).sum(axis=1)
+        positions = np.arange(self.line.points)
+        losses = (self.matrix * cost(loss, positions[:, None] - positions)).sum(axis=1)
         return float(losses.mean() if self.prior is None else self.prior @ losses)
 
     def posterior(self, value: int) -> tuple[Integers, Floats]:

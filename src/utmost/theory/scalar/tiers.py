@@ -86,8 +86,8 @@ class TieredSums(ExactMechanism):
             return Check("privacy", False, "the sums are not of these groups, each in one sum at most")
         promised = self.tiers.levels(level)
         for part, law in zip(self.parts, self.laws, strict=True):
-            least = min((promised[tier] for tier in part), key=lambda one: one.log_growth)
-            check: Check = law.prove(self.tiers.together(part), least)
+            strictest = min((promised[tier] for tier in part), key=lambda tier_level: tier_level.log_growth)
+            check: Check = law.prove(self.tiers.together(part), strictest)
             if not check.passed:
                 return check
         promises = ", ".join(f"tier {tier + 1} {promise}" for tier, promise in enumerate(promised))
@@ -117,8 +117,11 @@ class TieredSums(ExactMechanism):
 
     def joint(self, grid: Tiers, border: int) -> Floats:
         """For yes or no: the joint probabilities of truth (rows) and answer, under a uniform prior."""
-        here, is_no, yes, no = self._by_sum(border)
-        masses = [[here @ (no * is_no), here @ (yes * is_no)], [here @ (no * (1 - is_no)), here @ (yes * (1 - is_no))]]
+        sum_law, is_no, yes, no = self._by_sum(border)
+        masses = [
+            [sum_law @ (no * is_no), sum_law @ (yes * is_no)],
+            [sum_law @ (no * (1 - is_no)), sum_law @ (yes * (1 - is_no))],
+        ]
         return np.array(masses)
 
     def worst_wrong(self, border: int) -> float:
@@ -130,14 +133,14 @@ class TieredSums(ExactMechanism):
         """For every value of the sum: its probability, and those that the truth is no, of yes, and of no."""
         ((part, law),) = zip(self.parts, self.laws, strict=True)
         line, rest = self.tiers.together(part), [self.tiers.lines[tier] for tier in self.left_out]
-        here, there = sum_prior([self.tiers.lines[tier] for tier in part]), sum_prior(rest)
-        below = np.concatenate([[0.0], np.cumsum(there)])  # the distribution function of the rest
+        sum_law, rest_law = sum_prior([self.tiers.lines[tier] for tier in part]), sum_prior(rest)
+        below = np.concatenate([[0.0], np.cumsum(rest_law)])  # the distribution function of the rest
         below[-1] = 1.0
         sums = np.arange(line.first, line.last + 1)
-        is_no = below[np.clip(border - sums - sum(one.first for one in rest), 0, len(there))]
+        is_no = below[np.clip(border - sums - sum(rest_line.first for rest_line in rest), 0, len(rest_law))]
         blocks = np.clip((sums - law.first_yes) // law.width + law.no, 0, len(law.weights) - 1)
         yes, no = ((law.weights[:, answer] / (1 << law.bits)).astype(float) for answer in (1, 0))
-        return here, is_no, yes[blocks], no[blocks]
+        return sum_law, is_no, yes[blocks], no[blocks]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -302,10 +305,10 @@ def sum_prior(lines: Sequence[Line]) -> Floats:
 
 def law_of_sum(laws: Sequence[tuple[int, Floats]]) -> tuple[int, Floats]:
     """The law of a sum of independent integers: its least value, and the probabilities from there on."""
-    least, chances = 0, np.ones(1)
+    minimum, chances = 0, np.ones(1)
     for first, law in laws:
-        least, chances = least + first, np.convolve(chances, law)
-    return least, chances
+        minimum, chances = minimum + first, np.convolve(chances, law)
+    return minimum, chances
 
 
 def _law_at(law: LineMechanism, place: int) -> tuple[int, Floats]:
@@ -315,5 +318,5 @@ def _law_at(law: LineMechanism, place: int) -> tuple[int, Floats]:
 
 
 def _average(errors: tuple[int, Floats], loss: str) -> float:
-    least, chances = errors
-    return float(chances @ cost(loss, least + np.arange(len(chances))))
+    first, chances = errors
+    return float(chances @ cost(loss, first + np.arange(len(chances))))

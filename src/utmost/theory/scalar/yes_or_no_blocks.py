@@ -60,8 +60,8 @@ class Blocks(ExactMechanism):
         blocks = np.clip((np.asarray(points) - self.first_yes) // self.width + self.no, 0, len(self.weights) - 1)
         answers = np.empty(len(blocks), dtype=bool)
         for block in np.unique(blocks).tolist():
-            here = np.flatnonzero(blocks == block)
-            answers[here] = draw(self.weights[block], self.bits, len(here)).astype(bool)
+            places = np.flatnonzero(blocks == block)
+            answers[places] = draw(self.weights[block], self.bits, len(places)).astype(bool)
         return answers
 
     def block(self, point: int) -> int:

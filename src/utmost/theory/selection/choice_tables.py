@@ -107,8 +107,10 @@ class TallyTable(ChoiceTable):
     def probabilities(self, tallies: Integers) -> Floats:
         """The rows of the tallies, truncated to the declared number of rows."""
         every = self.contest.tallies
-        cut = np.diff(np.minimum(np.cumsum(np.maximum(tallies, 0), axis=1), every.rows), axis=1, prepend=0)
-        return np.asarray(self.matrix[every.places(cut)])
+        truncated_tallies = np.diff(
+            np.minimum(np.cumsum(np.maximum(tallies, 0), axis=1), every.rows), axis=1, prepend=0
+        )
+        return np.asarray(self.matrix[every.places(truncated_tallies)])
 
     def _draw(self, tally: Any) -> int:
         place = self.contest.tallies.places(np.array([self.contest.tallies.clamp(tally[0])], dtype=np.int64))[0]

@@ -187,10 +187,10 @@ class NoisyMax(DecayingChoice):
         best = x.max(axis=1, keepdims=True)
         chances = np.exp(rate * -((x - best) // r))
         for rows, columns in _group_by_support(chances):
-            least = np.take_along_axis(chances[rows], columns, axis=1)
-            named = self._chances_near(np.take_along_axis(x[rows], columns, axis=1), best[rows])
-            chances[rows] *= self._chance_unbeaten(least)[:, None]  # too far behind to compete with each other
-            chances[rows[:, None], columns] = named
+            supported = np.take_along_axis(chances[rows], columns, axis=1)
+            exact_chances = self._chances_near(np.take_along_axis(x[rows], columns, axis=1), best[rows])
+            chances[rows] *= self._chance_unbeaten(supported)[:, None]  # too far behind to compete with each other
+            chances[rows[:, None], columns] = exact_chances
         return np.asarray(chances)
 
     def _chances_near(self, x: Integers, best: Integers) -> Floats:
@@ -206,12 +206,12 @@ class NoisyMax(DecayingChoice):
                 chances[:, j] = self._chances_from(x, best + (x[:, [j]] - best) % r)[:, j]
         return chances
 
-    def _chances_from(self, x: Integers, least: Integers) -> Floats:
+    def _chances_from(self, x: Integers, first_sums: Integers) -> Floats:
         r, rate = self.reach, math.log(self.decay)
-        upper = np.exp(rate * -(-(least - x) // r))
+        upper = np.exp(rate * -(-(first_sums - x) // r))
         if x.shape[1] == 1:
             return np.asarray(upper)
-        lower = np.exp(rate * ((least - x) // r + 1))
+        lower = np.exp(rate * ((first_sums - x) // r + 1))
         chances = np.zeros(x.shape)
         for t, weight in zip(*_geometric_nodes(self.decay, min(x.shape[1] // 2 + 1, NODES)), strict=True):
             up = np.cumprod(1 - t * upper[:, :-1], axis=1)
@@ -251,14 +251,14 @@ class PermuteAndFlip(DecayingChoice):
         for rows, columns in _group_by_support(chances):
             acceptance = np.take_along_axis(chances[rows], columns, axis=1)
             nodes, weights = np.polynomial.legendre.leggauss(min(acceptance.shape[1] // 2 + 1, NODES))
-            named, nobody_accepted = np.zeros_like(acceptance), np.zeros(len(rows))
+            integral, nobody_accepted = np.zeros_like(acceptance), np.zeros(len(rows))
             for t, w in zip((nodes + 1) / 2, weights / 2, strict=True):
                 rejection = 1 - t * acceptance
                 nobody = w * rejection.prod(axis=1)
-                named += nobody[:, None] / rejection
+                integral += nobody[:, None] / rejection
                 nobody_accepted += nobody
             chances[rows] *= nobody_accepted[:, None]  # too far behind to compete with each other
-            chances[rows[:, None], columns] = acceptance * named
+            chances[rows[:, None], columns] = acceptance * integral
         return chances
 
     def _draw(self, tally: Any) -> int:
@@ -468,15 +468,15 @@ def formula_choices(contest: Contest, level: Level) -> list[ChoiceLaw]:
     pure, laws = pure_within(level), list[ChoiceLaw]()
     if pure is None:
         return laws
-    one, fine = decay_above(pure), decay_above(pure, contest.score_reach)
-    if 0 < one < 1 and can_draw(one):
-        laws.append(NoisyMax(contest, pure, one))
-    if isinstance(contest, Ranks) and one > 0 and (contest.size - 1) * one <= 1:
-        laws.append(NearestChoice(contest, pure, one))
-    if isinstance(contest, Ranks) and contest.size == 3 and one > 0 and one + one**2 <= 1:
-        laws.append(ThreeRanks(contest, pure, one))
-    if 0 < fine < 1:
-        laws += [PermuteAndFlip(contest, pure, fine), Exponential(contest, pure, fine)]
+    lead_decay, score_decay = decay_above(pure), decay_above(pure, contest.score_reach)
+    if 0 < lead_decay < 1 and can_draw(lead_decay):
+        laws.append(NoisyMax(contest, pure, lead_decay))
+    if isinstance(contest, Ranks) and lead_decay > 0 and (contest.size - 1) * lead_decay <= 1:
+        laws.append(NearestChoice(contest, pure, lead_decay))
+    if isinstance(contest, Ranks) and contest.size == 3 and lead_decay > 0 and lead_decay + lead_decay**2 <= 1:
+        laws.append(ThreeRanks(contest, pure, lead_decay))
+    if 0 < score_decay < 1:
+        laws += [PermuteAndFlip(contest, pure, score_decay), Exponential(contest, pure, score_decay)]
     return laws
 
 

@@ -67,8 +67,8 @@ def confidence_intervals(law: ChoiceLaw, confidence: float) -> tuple[tuple[int, 
     m = law.contest.size
     regions = [_acceptance_region(law, right, 1 - confidence) for right in range(m)]
     intervals = []
-    for named in range(m):
-        places = [right for right, (low, high) in enumerate(regions) if low <= named <= high]
+    for name in range(m):
+        places = [right for right, (low, high) in enumerate(regions) if low <= name <= high]
         intervals.append((min(places), max(places)))
     return tuple(intervals)
 

@@ -147,15 +147,15 @@ class Votes(TallyQuestion):
             if low <= high:
                 yield TallyLine(low, high, low, partial(_with_votes, base, turn))
 
-    def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
+    def kinds(self, radius: int) -> tuple[Integers, Floats, Floats] | None:
         """Classes of tallies, if there are few: one tally of each, their sizes, and the omitted mass by winner.
 
         With two candidates only the difference d matters; (N - d)//2 + 1 tallies share it. Tallies in which the winner
-        leads by more than `near` rows may be omitted.
+        leads by more than `radius` rows may be omitted.
         """
-        if self.size != 2 or min(near, self.most) > MOST_KINDS:
+        if self.size != 2 or min(radius, self.most) > MOST_KINDS:
             return None
-        apart = np.arange(self.most + 1) if self.most <= MOST_KINDS else np.arange(near + 1)
+        apart = np.arange(self.most + 1) if self.most <= MOST_KINDS else np.arange(radius + 1)
         multiplicity = ((self.most - apart) // 2 + 1).astype(float)
         nobody = np.zeros_like(apart)
         tallies = np.concatenate([np.stack([apart, nobody], axis=1), np.stack([nobody, apart], axis=1)[1:]])
@@ -163,7 +163,7 @@ class Votes(TallyQuestion):
         left_out = math.comb(self.most + 2, 2) - counts.sum()  # as many of either
         return np.asarray(tallies), counts, np.full(2, left_out / 2)
 
-    def hard_tallies(self, far: int) -> Integers:
+    def hard_tallies(self, radius: int) -> Integers:
         """Candidates for the worst tally: one candidate ahead of all others, who have no votes, or of all but one.
 
         With the last candidate ahead, the first kind is worst for the exponential mechanism: at its largest average
@@ -172,7 +172,7 @@ class Votes(TallyQuestion):
         """
         m, n = self.size, self.most
         tallies = []
-        for ahead in spaced_distances(far):
+        for ahead in spaced_distances(radius):
             for winner, second in ((0, m - 1), (m - 1, m - 2)):
                 for votes, seconds in ((ahead, 0), ((n + ahead) // 2, (n + ahead) // 2 - ahead)):
                     tally = np.zeros(m, dtype=np.int64)
@@ -279,9 +279,9 @@ class Ranks(TallyQuestion):
     def leads(self, tallies: Integers) -> Integers:
         """The distance to the nearer end of the winner's ranks."""
         ranks, winners, rows = self._ranks(tallies), self.winners(tallies), np.arange(len(tallies))
-        far = np.iinfo(np.int64).max
-        down = np.where(winners > 0, -ranks[rows, np.maximum(winners - 1, 0)], far)
-        up = np.where(winners < self.size - 1, ranks[rows, winners] + 1, far)
+        infinity = np.iinfo(np.int64).max
+        down = np.where(winners > 0, -ranks[rows, np.maximum(winners - 1, 0)], infinity)
+        up = np.where(winners < self.size - 1, ranks[rows, winners] + 1, infinity)
         return np.asarray(np.minimum(down, up))
 
     def loss(self, name: str, tallies: Integers) -> Floats:
@@ -310,18 +310,18 @@ class Ranks(TallyQuestion):
         if low <= high:
             yield TallyLine(low, high, min(max(a * n // b, low), high), partial(_with_end, ends, n))
 
-    def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
+    def kinds(self, radius: int) -> tuple[Integers, Floats, Floats] | None:
         """Quantiles have no simple classes of tallies."""
         return None
 
-    def hard_tallies(self, far: int) -> Integers:
+    def hard_tallies(self, radius: int) -> Integers:
         """Candidates for the worst tally: rows in one cell, few or many; or in two, the quantile near the border.
 
         Two cells far apart leave all candidates in between equal. Mechanisms that count whole neighbours cost more
         where q times the rows leaves another remainder, so slightly fewer rows are tried as well.
         """
         m, n = self.size, self.most
-        offsets = [0, *spaced_distances(far)]
+        offsets = [0, *spaced_distances(radius)]
         spread = np.unique(np.linspace(0, m - 1, min(m, 12)).astype(int)).tolist()
         pairs = {(0, m - 1), *((i, j) for i in spread for j in spread if i < j)}
         pairs |= set(pairwise(range(m))) if m <= MOST_DISTANCES else set()  # else hardly the worst
@@ -379,11 +379,11 @@ def contest_of(question: str, tallies: Tallies, data: Mapping[str, Any]) -> Cont
     return Ranks(tallies, as_rational(str(data["q"]), "q"), tuple(float(value) for value in data["candidates"]))
 
 
-def spaced_distances(most: int) -> list[int]:
-    """Distances from 1 to `most`: all, or some in geometric progression."""
-    if most <= MOST_DISTANCES:
-        return list(range(1, most + 1))
-    return sorted({round(x) for x in np.geomspace(1, most, MOST_DISTANCES)})
+def spaced_distances(limit: int) -> list[int]:
+    """Distances from 1 to `limit`: all, or some in geometric progression."""
+    if limit <= MOST_DISTANCES:
+        return list(range(1, limit + 1))
+    return sorted({round(x) for x in np.geomspace(1, limit, MOST_DISTANCES)})
 
 
 def require_candidates(tallies: Tallies) -> None:

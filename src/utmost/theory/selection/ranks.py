@@ -124,10 +124,10 @@ class RankChoices(ExactMechanism):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        listed = data["targets"]
-        if not isinstance(listed, list) or not 1 <= len(listed) <= MOST_TARGETS:
+        targets = data["targets"]
+        if not isinstance(targets, list) or not 1 <= len(targets) <= MOST_TARGETS:
             raise InvalidInput("choices by ranks are a list.")
-        return cls(data["cells"], tuple(Target(as_rational(q), t, as_rational(b)) for q, t, b in listed))
+        return cls(data["cells"], tuple(Target(as_rational(q), t, as_rational(b)) for q, t, b in targets))
 
 
 def score_sensitivity(share: Fraction, space: Tallies) -> int:
@@ -168,8 +168,8 @@ def gaps(counts: Integers, target: Target) -> Integers:
 def _draw(behind: Integers, decay: Fraction) -> int:
     """Draw a place with probability proportional to decay^gap, exactly: first a gap, then one of the ties."""
     rate = rate_of(decay)
-    near = behind[behind * rate <= FAR]
-    values, many = np.unique(near, return_counts=True)
+    close_gaps = behind[behind * rate <= FAR]
+    values, many = np.unique(close_gaps, return_counts=True)
     sums = np.cumsum(many * np.exp(-rate * values.astype(float)))
     number = uniform_integer(64)
     at = number / 2**64 * sums[-1]
@@ -192,9 +192,9 @@ def _gap_by_balls(behind: Integers, decay: Fraction, uniform: Uniform) -> int:
         up_to: list[arb] = []
         with ctx.workprec(bits + 64):
             b, total = arb(as_fmpq(decay)), arb(0)
-            far = (bits + 96) * math.log(2) / rate_of(decay)
+            farthest_gap = (bits + 96) * math.log(2) / rate_of(decay)
             for place, (gap, count) in enumerate(zip(gaps_listed, counts, strict=True)):
-                if gap > far:  # bound all remaining weights together
+                if gap > farthest_gap:  # bound all remaining weights together
                     return up_to, total + b**gap * sum(counts[place:]) * arb(0.5, 0.5)
                 total += count * b**gap
                 up_to.append(total)
@@ -202,9 +202,9 @@ def _gap_by_balls(behind: Integers, decay: Fraction, uniform: Uniform) -> int:
 
     def share(place: int, bits: int) -> arb:
         """A ball around the probability of the gaps up to a place."""
-        up_to, whole = sums(bits)
+        up_to, total = sums(bits)
         with ctx.workprec(bits + 64):
-            return (up_to[place] if place < len(up_to) else up_to[-1].union(whole)) / whole
+            return (up_to[place] if place < len(up_to) else up_to[-1].union(total)) / total
 
     low, high = 0, len(gaps_listed) - 1
     while low < high:
@@ -242,11 +242,11 @@ def ranks_of(noisy: Sequence[NDArray[Any]], cells: int, branching: int, share: F
     for number, table in enumerate(noisy):
         families = np.asarray(table).astype(np.int64).reshape(-1, branching)
         upto = np.cumsum(families, axis=1)
-        whole = upto[:, -1:]
+        totals = upto[:, -1:]
         if number < len(noisy) - 1:  # the node itself is subdivided
-            increments = (b - a) * (upto - families) - a * (whole - upto)
+            increments = (b - a) * (upto - families) - a * (totals - upto)
         else:
-            increments = (b - a) * upto - a * (whole - upto)
+            increments = (b - a) * upto - a * (totals - upto)
         above = (above[:, None] + increments).reshape(-1)
     return np.asarray(above[:cells])
 

@@ -28,18 +28,20 @@ def runner_up_shortfall(tallies: Tallies, b: float, reach: int) -> float:
     0.104111
     """
     rate = max(-math.log(b), 1e-9) if b > 0 else math.inf
-    far = min(tallies.rows + 1, math.ceil(reach * (FAR / rate + 1)))
-    return math.fsum(votes * b ** (-(-k // reach)) for k, votes in enumerate(_shares(tallies, far), 1)) / (1 + b)
+    farthest_lead = min(tallies.rows + 1, math.ceil(reach * (FAR / rate + 1)))
+    return math.fsum(votes * b ** (-(-k // reach)) for k, votes in enumerate(_shares(tallies, farthest_lead), 1)) / (
+        1 + b
+    )
 
 
 @lru_cache(maxsize=4)
-def _shares(tallies: Tallies, far: int) -> tuple[float, ...]:
-    whole = math.comb(tallies.rows + tallies.cells, tallies.cells)
-    return tuple(float(Fraction(votes, whole)) for votes in votes_behind(tallies, far))
+def _shares(tallies: Tallies, farthest_lead: int) -> tuple[float, ...]:
+    number = math.comb(tallies.rows + tallies.cells, tallies.cells)
+    return tuple(float(Fraction(votes, number)) for votes in votes_behind(tallies, farthest_lead))
 
 
-def votes_behind(tallies: Tallies, far: int) -> Iterator[int]:
-    """For the leads 1, 2, ..., `far`: the sum of the runner-up's shortfalls over all tallies of that lead.
+def votes_behind(tallies: Tallies, farthest_lead: int) -> Iterator[int]:
+    """For the leads 1, 2, ..., `farthest_lead`: the sum of the runner-up's shortfalls over all tallies of that lead.
 
     C(N - k + m, m - 1) tallies have lead k. Their runner-up is k votes behind, or k - 1 where the winner wins ties;
     taking k - 1 votes from the winner makes of these the tallies of N - k + 1 rows whose first two have equal votes.
@@ -49,7 +51,7 @@ def votes_behind(tallies: Tallies, far: int) -> Iterator[int]:
     sums = [
         {rows: _strided_sum(rows - i - 1, i + 1, m - 1) for rows in range(n, max(n - i - 1, -1), -1)} for i in range(m)
     ]
-    for k in range(1, far + 1):
+    for k in range(1, farthest_lead + 1):
         rows = n - k + 1
         strict = 0
         for i, sums_by_rows in enumerate(sums):

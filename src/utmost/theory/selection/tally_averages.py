@@ -92,9 +92,9 @@ def weigh_tallies(
     """All tallies under the prior, or lines of tallies sampled from it with a public seed."""
     if prior is None:
         return _uniform(contest, level)
-    listed = np.array([list(tally) for tally in prior], dtype=np.int64)
+    tallies = np.array([list(tally) for tally in prior], dtype=np.int64)
     weights, none = np.array(list(prior.values()), dtype=float), np.zeros((1, contest.size))
-    return WeighedTallies(listed, weights, None, "exact, under the listed prior", none)
+    return WeighedTallies(tallies, weights, None, "exact, under the listed prior", none)
 
 
 @lru_cache(maxsize=4)
@@ -105,14 +105,14 @@ def _uniform(contest: Contest, level: Level) -> WeighedTallies:
         none = np.zeros((1, contest.size))
         return WeighedTallies(every, weights, None, "exact, over all tallies", none, complete=True)
     exact, near = (
-        math.ceil(_steps_until_negligible(level, contest.most_lead, far) * contest.row_reach)
-        for far in (FAR_EXACT, FAR_DRAWN)
+        math.ceil(_steps_until_negligible(level, contest.most_lead, exponent) * contest.row_reach)
+        for exponent in (FAR_EXACT, FAR_DRAWN)
     )
     kinds = contest.kinds(exact)
     if kinds is not None:
-        tallies, multiplicity, far = kinds
-        total = multiplicity.sum() + far.sum()
-        words, left_out = "exact, over all tallies", far[None, :] / total
+        tallies, multiplicity, exponent = kinds
+        total = multiplicity.sum() + exponent.sum()
+        words, left_out = "exact, over all tallies", exponent[None, :] / total
         return WeighedTallies(tallies, multiplicity / total, None, words, left_out, complete=True)
     return _sample_lines(contest, near)
 
@@ -123,7 +123,7 @@ def list_all(tallies: Tallies) -> Integers:
     return tallies.listed()
 
 
-def _sample_lines(contest: Contest, near: int) -> WeighedTallies:
+def _sample_lines(contest: Contest, radius: int) -> WeighedTallies:
     """Sample lines of tallies uniformly.
 
     There are C(N+m, m) tallies, and C(N+m-1, m-1) ways to draw parts: an average over tallies is m/(N+m) times the
@@ -136,9 +136,9 @@ def _sample_lines(contest: Contest, near: int) -> WeighedTallies:
     most_places = max(8, min(PLACES, MOST_COUNTS // (number * m)))
     rows, weights, draws, far = [], [], [], np.zeros((number, m))
     for i, bars in enumerate(_draw_bars(number, most + m - 1, m - 1)):
-        before = np.diff(bars, prepend=-1) - 1
-        for line in contest.lines(np.append(before, most - before.sum()), i % m):
-            a, b = max(line.low, line.middle - near), min(line.high, line.middle + near)
+        part_sizes = np.diff(bars, prepend=-1) - 1
+        for line in contest.lines(np.append(part_sizes, most - part_sizes.sum()), i % m):
+            a, b = max(line.low, line.middle - radius), min(line.high, line.middle + radius)
             step = max(1, (b - a + 1) // most_places)
             places = np.arange(a + (b - a) % step // 2, b + 1, step)
             rows.append(line.tallies(places))
@@ -146,12 +146,12 @@ def _sample_lines(contest: Contest, near: int) -> WeighedTallies:
             draws.append(np.full(len(places), i))
             ends = contest.winners(line.tallies(np.array([line.low, line.high])))
             np.add.at(far[i], ends, np.array([a - line.low, line.high - b]) * share)
-    here, draw = np.concatenate(weights), np.concatenate(draws)
-    mass = _mass_of_draws(here, draw, far)
+    weight, draw = np.concatenate(weights), np.concatenate(draws)
+    mass = _mass_of_draws(weight, draw, far)
     spread = float(np.square(mass - mass.mean()).mean())
     anew = 1 + (1 - mass.mean()) * (mass - mass.mean()) / spread if spread > 0 else np.ones(number)
     words = f"estimated on {number} lines of tallies drawn from the prior with a public seed"
-    return WeighedTallies(np.concatenate(rows), here * anew[draw], draw, words, far * anew[:, None])
+    return WeighedTallies(np.concatenate(rows), weight * anew[draw], draw, words, far * anew[:, None])
 
 
 def _mass_of_draws(weights: Floats, lines: Integers, far: Floats) -> Floats:
@@ -160,13 +160,13 @@ def _mass_of_draws(weights: Floats, lines: Integers, far: Floats) -> Floats:
     return np.asarray((np.bincount(lines, weights=weights, minlength=number) + far.sum(axis=1)) * number)
 
 
-def _steps_until_negligible(level: Level, most: int, far: float) -> float:
+def _steps_until_negligible(level: Level, limit: int, exponent: float) -> float:
     """The number of steps after which a wrong answer has negligible probability, for every candidate mechanism."""
     pure = pure_within(level)
-    steps = 1.0 if pure is None else far / min(pure.log_growth, far)
+    steps = 1.0 if pure is None else exponent / min(pure.log_growth, exponent)
     if isinstance(level, ApproxDP) and level.delta == 0:
         return steps
-    while steps < most and level.lower_after(math.ceil(steps), 0.5) > math.exp(-far):
+    while steps < limit and level.lower_after(math.ceil(steps), 0.5) > math.exp(-exponent):
         steps *= 2
     return steps
 
@@ -236,12 +236,12 @@ def runner_up_error(tallies: Tallies, b: float) -> float:
     """
     n, m = tallies.rows, tallies.cells
     reach = Votes(tallies).lead_reach
-    far = min(n + 1, math.ceil(reach * (FAR_EXACT / -math.log(b) + 1))) if b > 0 else min(n + 1, reach)
-    if far > MOST_LEADS:  # group leads by the number of neighbours: sums of binomials are binomials
-        rest = (max(n - j * reach, -1) for j in range(-(-far // reach) + 1))
+    farthest_lead = min(n + 1, math.ceil(reach * (FAR_EXACT / -math.log(b) + 1))) if b > 0 else min(n + 1, reach)
+    if farthest_lead > MOST_LEADS:  # group leads by the number of neighbours: sums of binomials are binomials
+        rest = (max(n - j * reach, -1) for j in range(-(-farthest_lead // reach) + 1))
         ways = [math.prod(range(x + 1, x + m + 1)) for x in rest]  # m! C(x + m, m)
         return float(sum((more - less) / ways[0] * b**j for j, (more, less) in enumerate(pairwise(ways), 1)) / (1 + b))
-    k = np.arange(1, far + 1)
+    k = np.arange(1, farthest_lead + 1)
     falls = (n - k[:-1] + 1) / (n - k[:-1] + m)  # C(N-k-1+m, m-1) / C(N-k+m, m-1)
     counts = m / (n + m) * np.concatenate([[1.0], np.cumprod(falls)])
     return float((counts * np.power(b, -(-k // reach))).sum() / (1 + b))
@@ -256,21 +256,21 @@ def chance_right(law: ChoiceLaw, prior: WeighedTallies, chances: Floats | None =
     mass_named = chances * prior.weights[:, None]
     mass_right = mass_named * (law.contest.winners(prior.tallies)[:, None] == np.arange(mass_named.shape[1]))
     if prior.lines is None:
-        named, right = (mass.sum(axis=0) + prior.far.sum(axis=0) for mass in (mass_named, mass_right))
-        return tuple(Estimate(float(r / n), 0.0) if n > 0 else None for r, n in zip(right, named, strict=True))
+        namings, hits = (mass.sum(axis=0) + prior.far.sum(axis=0) for mass in (mass_named, mass_right))
+        return tuple(Estimate(float(r / n), 0.0) if n > 0 else None for r, n in zip(hits, namings, strict=True))
     estimates: list[Estimate | None] = []
     draws = len(prior.far)
     for j in range(mass_named.shape[1]):
-        named, right = (
+        namings, hits = (
             np.bincount(prior.lines, weights=mass[:, j], minlength=draws) + prior.far[:, j]
             for mass in (mass_named, mass_right)
         )
-        total, wins = float(named.sum()), np.count_nonzero(right)
+        total, wins = float(namings.sum()), np.count_nonzero(hits)
         if total == 0 or wins < FEWEST_WINS:
             estimates.append(None)
             continue
-        chance = float(right.sum() / total)
-        error = float((right - chance * named).std(ddof=1) * math.sqrt(draws) / total)
+        chance = float(hits.sum() / total)
+        error = float((hits - chance * namings).std(ddof=1) * math.sqrt(draws) / total)
         estimates.append(Estimate(chance, error) if error <= MOST_ERROR else None)
     return tuple(estimates)
 
@@ -324,19 +324,19 @@ def worst_case(law: ChoiceLaw, loss: str, weighed: WeighedTallies, level: Level)
         return float(risks(nobody)[0]), PROVED
     pure = pure_within(level)
     steps = (math.log(contest.size) + 5) / pure.log_growth if pure is not None and pure.log_growth > 0 else math.inf
-    far = math.ceil(min(contest.most, steps * contest.row_reach))
-    trials = np.concatenate([nobody, contest.hard_tallies(max(far, 1))])
+    radius = math.ceil(min(contest.most, steps * contest.row_reach))
+    trials = np.concatenate([nobody, contest.hard_tallies(max(radius, 1))])
     losses = risks(trials)
     of_prior = float(risks(weighed.tallies).max())
     maxima = [_climb(trials[i], float(losses[i]), contest.most, risks) for i in np.argsort(-losses)[:STARTS]]
     return max(of_prior, *maxima), TRIED
 
 
-def _climb(tally: Integers, risk: float, most: int, risks: Callable[[Integers], Floats]) -> float:
+def _climb(tally: Integers, risk: float, most_rows: int, risks: Callable[[Integers], Floats]) -> float:
     """Hill climbing: move rows between cells, or in or out, while the risk rises."""
     m, rng = len(tally), np.random.default_rng(SEED)
     for _ in range(max(4, min(ROUNDS, ROUNDS * 20 // m))):
-        cells = np.append(tally, most - tally.sum())  # the last cell holds the rows of nobody
+        cells = np.append(tally, most_rows - tally.sum())  # the last cell holds the rows of nobody
         sizes = 2 ** np.arange(int(cells.max()).bit_length())
         moves = np.stack(np.meshgrid(np.flatnonzero(cells), np.arange(m + 1), sizes, indexing="ij")).reshape(3, -1)
         moves = moves[:, (moves[0] != moves[1]) & (moves[2] <= cells[moves[0]])]
@@ -366,12 +366,12 @@ def as_tally_prior(prior: Any, tallies: Tallies) -> dict[tuple[int, ...], float]
         raise InvalidInput(
             f"the prior is {shown(prior)}; give a probability for each tally of whole numbers."
         ) from None
-    for tally, listed, weight in entries:
-        if len(listed) != tallies.cells or min(listed) < 0 or sum(listed) > tallies.rows:
+    for tally, counts, weight in entries:
+        if len(counts) != tallies.cells or min(counts) < 0 or sum(counts) > tallies.rows:
             raise InvalidInput(
                 f"the prior lists {tally!r}; give {tallies.cells} whole numbers that add up to at most {tallies.rows}."
             )
-        weight_of[listed] = weight
+        weight_of[counts] = weight
     weights = np.array(list(weight_of.values()))
     if not len(weights) or not np.isfinite(weights).all() or weights.min() < 0 or abs(weights.sum() - 1) > 1e-9:
         raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")

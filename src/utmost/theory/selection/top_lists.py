@@ -122,12 +122,12 @@ class TopByPeeling(ExactMechanism):
 
     def sample(self, point: Sequence[int]) -> tuple[int, ...]:
         counts = [int(count) for count in point]
-        named: list[int] = []
+        winners: list[int] = []
         for _ in range(self.k):  # named candidates get noise, too, and rank behind all others
             noise = self._draws.positions(len(counts)).tolist()
             sums = [x + self.reach * z for x, z in zip(counts, noise, strict=True)]
-            named.append(_first_remaining(sums, named))
-        return tuple(named)
+            winners.append(_first_remaining(sums, winners))
+        return tuple(winners)
 
     def prove(self, space: Any, level: Level) -> Check:
         sensitivity = (
@@ -141,13 +141,13 @@ class TopByPeeling(ExactMechanism):
     def simulate(self, tallies: Integers, rng: np.random.Generator) -> Integers:
         """Simulate the list at each of many tallies, in floating point: for averages."""
         remaining = tallies.astype(float)
-        named = np.empty((len(tallies), self.k), dtype=np.int64)
+        winners = np.empty((len(tallies), self.k), dtype=np.int64)
         rate = np.log(float(self.decay))
         for place in range(self.k):
             noise = np.floor(np.log(rng.random(tallies.shape)) / rate)
-            named[:, place] = np.argmax(remaining + self.reach * noise, axis=1)
-            remaining[np.arange(len(remaining)), named[:, place]] = -np.inf
-        return named
+            winners[:, place] = np.argmax(remaining + self.reach * noise, axis=1)
+            remaining[np.arange(len(remaining)), winners[:, place]] = -np.inf
+        return winners
 
     @cached_property
     def _draws(self) -> IntegerDraws:
@@ -168,9 +168,9 @@ def simulate_noise(law: Any, shape: tuple[int, ...], rng: np.random.Generator) -
     return np.asarray(np.where(rng.random(shape) < 0.5, -1, 1) * sizes)
 
 
-def _first_remaining(sums: list[int], named: list[int]) -> int:
+def _first_remaining(sums: list[int], winners: list[int]) -> int:
     """The place of the largest sum that is not named yet; of equal ones the first."""
-    return max(range(len(sums)), key=lambda i: (i not in named, sums[i], -i))
+    return max(range(len(sums)), key=lambda i: (i not in winners, sums[i], -i))
 
 
 def largest(counts: NDArray[Any], k: int) -> Integers:
@@ -182,8 +182,8 @@ def largest(counts: NDArray[Any], k: int) -> Integers:
 def missed(mechanism: Any, space: Tallies) -> tuple[float, float]:
     """The share of the true top k that a mechanism misses, averaged over sampled tallies, and the standard error."""
     rng, tallies = np.random.default_rng(20_130_101), sample_tallies(space)
-    named, truth = mechanism.simulate(tallies, rng), largest(tallies, mechanism.k)
-    hits = (named[:, :, None] == truth[:, None, :]).any(axis=2).mean(axis=1)
+    lists, truth = mechanism.simulate(tallies, rng), largest(tallies, mechanism.k)
+    hits = (lists[:, :, None] == truth[:, None, :]).any(axis=2).mean(axis=1)
     return float(1 - hits.mean()), float(hits.std() / np.sqrt(len(hits)))
 
 

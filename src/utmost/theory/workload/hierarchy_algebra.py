@@ -94,32 +94,32 @@ class Hierarchy:
         if not all(noise[level] for level in self.strategy):
             noise = [1.0 if level in self.strategy else None for level in range(len(noise))]
         own, shares = tree_weights(self.tree, noise)
-        whole = [np.rint(weight * SCALE).astype(np.int64) for weight in own]
+        weights = [np.rint(weight * SCALE).astype(np.int64) for weight in own]
         parts = [np.full(1, SCALE, dtype=np.int64)]
         for children, share in zip(self.tree, shares[1:], strict=True):
             part = np.floor(share * SCALE).astype(np.int64)
             starts = np.cumsum((0, *children))[:-1]
             part[starts] += SCALE - np.add.reduceat(part, starts)
             parts.append(part)
-        return whole, parts
+        return weights, parts
 
     def estimate(self, released: Sequence[Any]) -> list[NDArray[Any]]:
         """The counts of every level, as exact fractions that add up."""
         own, shares = self.weights
-        listed = dict(zip(self.strategy, released, strict=True))
-        ups: list[Any] = [np.array([Fraction(int(x)) for x in listed[len(self.tree)]], dtype=object)]
+        tables = dict(zip(self.strategy, released, strict=True))
+        ups: list[Any] = [np.array([Fraction(int(x)) for x in tables[len(self.tree)]], dtype=object)]
         for level in range(len(self.tree) - 1, -1, -1):
             below = np.add.reduceat(ups[0], np.cumsum((0, *self.tree[level]))[:-1])
-            if level in listed:
+            if level in tables:
                 weight = np.array([Fraction(int(w), SCALE) for w in own[level]], dtype=object)
-                here = np.array([int(x) for x in listed[level]], dtype=object)
-                below = below + weight * (here - below)
+                estimates = np.array([int(x) for x in tables[level]], dtype=object)
+                below = below + weight * (estimates - below)
             ups.insert(0, below)
         counts = [ups[0]]
-        for children, share, here in zip(self.tree, shares[1:], ups[1:], strict=True):
-            over = counts[-1] - np.add.reduceat(here, np.cumsum((0, *children))[:-1])
+        for children, share, estimates in zip(self.tree, shares[1:], ups[1:], strict=True):
+            over = counts[-1] - np.add.reduceat(estimates, np.cumsum((0, *children))[:-1])
             part = np.array([Fraction(int(w), SCALE) for w in share], dtype=object)
-            counts.append(here + part * np.repeat(over, children))
+            counts.append(estimates + part * np.repeat(over, children))
         return [np.asarray(level * Fraction(1, self.grain), dtype=object) for level in counts]
 
     @cached_property
@@ -139,8 +139,8 @@ class Hierarchy:
             through = factor * (1 - own[level])  # how the parent's final count depends on a child's z
             below = np.add.reduceat(up[level + 1], np.cumsum((0, *children))[:-1])
             over = np.repeat(final[-1] + below - 2 * through * below, children)
-            share, here, shift = shares[level + 1], up[level + 1], np.repeat(through, children)
-            final.append(here + 2 * share * (shift - 1) * here + share**2 * over)
+            share, variance, shift = shares[level + 1], up[level + 1], np.repeat(through, children)
+            final.append(variance + 2 * share * (shift - 1) * variance + share**2 * over)
             factor = 1 - share + share * shift
         return [np.asarray(level / self.grain**2) for level in final]
 
@@ -151,18 +151,18 @@ class Hierarchy:
         tree with very many classes by the variance: a sum of independent symmetric unimodal noises lies within 2 s / (3
         (1 - confidence)^(1/2)) of 0 with that probability (Vysochanskij and Petunin 1980).
         """
-        far = 2 / (3 * math.sqrt(1 - confidence))
-        return self._by_class(lambda terms: sum_half_width(terms, confidence), far)
+        deviations = 2 / (3 * math.sqrt(1 - confidence))
+        return self._by_class(lambda terms: sum_half_width(terms, confidence), deviations)
 
     def mean_sizes(self) -> list[Floats]:
         """Mean absolute errors of all nodes' counts; for very many classes, those of Gaussians of equal variance."""
         return self._by_class(sum_mean_size, math.sqrt(2 / math.pi))
 
-    def _by_class(self, measure: Callable[[list[tuple[Any, float, int]]], float], far: float) -> list[Floats]:
-        """Apply a measure to the error of every node, once for each class; with very many classes, `far` deviations."""
+    def _by_class(self, measure: Callable[[list[tuple[Any, float, int]]], float], deviations: float) -> list[Floats]:
+        """Apply a measure to the error of every node, once per class; with very many classes, so many deviations."""
         sorts = self._classes()
         if max(len(set(level)) for level in sorts) > MOST_CLASSES:
-            return [np.asarray(far * np.sqrt(level)) for level in self.variances]
+            return [np.asarray(deviations * np.sqrt(level)) for level in self.variances]
         measures = []
         for level, names in enumerate(sorts):
             first = {name: place for place, name in reversed(list(enumerate(names)))}

@@ -119,6 +119,6 @@ def running_counts(strategy: Strategy | Lattice, sums: Sequence[int]) -> list[Fr
     remainder = np.array(sums, dtype=object) - strategy.matrix.astype(object) @ nearest
     rest = weights @ remainder.astype(float)
     return [
-        whole + Fraction(math.floor(part * FRACTION + 0.5), FRACTION)
-        for whole, part in zip(np.cumsum(nearest).tolist(), rest.tolist(), strict=True)
+        count + Fraction(math.floor(part * FRACTION + 0.5), FRACTION)
+        for count, part in zip(np.cumsum(nearest).tolist(), rest.tolist(), strict=True)
     ]

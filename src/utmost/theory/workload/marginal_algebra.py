@@ -86,8 +86,8 @@ def part_shares(
         if not above:
             raise InvalidInput("a wanted table is not made of those that are released.")
         precisions = [1 / (variances[table] * cells(shape, without(table.columns, part))) for table in above]
-        whole = sum(precisions)
-        shares = [int(SCALE * p / whole) for p in precisions]
+        total = sum(precisions)
+        shares = [int(SCALE * p / total) for p in precisions]
         shares[precisions.index(max(precisions))] += SCALE - sum(shares)
         shares_of[part] = {table: share for table, share in zip(above, shares, strict=True) if share}
     return shares_of
@@ -203,13 +203,13 @@ def read_strategy(text: Any) -> tuple[Shape, tuple[Released, ...]]:
     try:
         first, *rest = str(text).split("|")
         shape = tuple(int(n) for n in first.split(","))
-        listed = [[name for name in word.split(",") if name] for word in rest]
+        column_names = [[name for name in word.split(",") if name] for word in rest]
         tables = tuple(
             Released(
                 tuple(int(name.removesuffix(CENTRED)) for name in names),
                 tuple(int(name.removesuffix(CENTRED)) for name in names if name.endswith(CENTRED)),
             )
-            for names in listed
+            for names in column_names
         )
     except ValueError:
         raise InvalidInput("the workload is not written as sizes and sets of columns.") from None

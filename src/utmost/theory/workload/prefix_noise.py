@@ -158,18 +158,20 @@ class CarriedLaw:
     def probability(self, z: tuple[int, ...]) -> Fraction:
         """The exact probability of one vector of errors of the cells."""
         rank = int(ranks(np.array([z], dtype=np.int64), self.widths)[0])
-        whole = Fraction(1)
+        total = Fraction(1)
         for law in self.singles:
-            whole *= law.total
-        return self.decay**rank / whole
+            total *= law.total
+        return self.decay**rank / total
 
     # ---- single cells ----
 
     def mean(self, loss: str) -> float:
         """The expected loss of one cell, averaged over the cells."""
         if loss == "squared":
-            before = [Fraction(0), *(law.square - self._square_carried(law) for law in self.singles[:-1])]
-            return float(sum(law.square + carry for law, carry in zip(self.singles, before, strict=True))) / len(before)
+            carries = [Fraction(0), *(law.square - self._square_carried(law) for law in self.singles[:-1])]
+            return float(sum(law.square + carry for law, carry in zip(self.singles, carries, strict=True))) / len(
+                carries
+            )
         if loss == "absolute":
             places = np.arange(1, self._far + 1)
             return float(2 * self.tail(places).sum())
@@ -185,10 +187,10 @@ class CarriedLaw:
         """The probability of an error of t or more in one cell, averaged over the cells, in floats."""
         at = np.asarray(t, dtype=np.int64)
         total = self.singles[0].tail(at)
-        for before, law in pairwise(self.singles):
-            w = before.width
-            inside = 1 / float(before.total)
-            end = float(before.tail(max(w, 1))) if w else 0.0
+        for previous, law in pairwise(self.singles):
+            w = previous.width
+            inside = 1 / float(previous.total)
+            end = float(previous.tail(max(w, 1))) if w else 0.0
             total = total + sum(
                 (end if abs(carry) == w > 0 else inside if w else 1.0) * law.tail(at + carry)
                 for carry in range(-w, w + 1)
@@ -218,11 +220,11 @@ class CarriedLaw:
         """Whether mean absolute errors can be listed in balls; for wider noise only variances are used."""
         return self._places <= MOST_LISTED
 
-    def _require_few(self, most: int) -> None:
-        if self._places > most:
+    def _require_few(self, limit: int) -> None:
+        if self._places > limit:
             raise InvalidInput(
                 f"the noise on {self.dimension} cells falls by a factor of only {float(self.decay):.10g} a step: its "
-                f"errors would be listed at {self._places:,} places, and at most {most:,} are; give a larger epsilon, "
+                f"errors would be listed at {self._places:,} places, and at most {limit:,} are; give a larger epsilon, "
                 "fewer counts, or fewer rows to each person."
             )
 
@@ -243,17 +245,17 @@ class CarriedLaw:
     @cached_property
     def absolute_errors(self) -> tuple[float, ...]:
         """The mean absolute error of every count, in balls: correct to the last digit of a float on every machine."""
-        sizes, carried, far = [], arb_poly([1]), self._far
+        sizes, carried, radius = [], arb_poly([1]), self._far
         self._require_few(MOST_LISTED)
         with ctx.workprec(160):
             b = arb(as_fmpq(self.decay))
             powers = [b]
-            for _ in range(far):
+            for _ in range(radius):
                 powers.append(powers[-1] * b)
             for law in self.singles:
                 w, part = law.width, 1 / arb(as_fmpq(law.total))
-                alone = arb_poly([*powers[far - w - 1 :: -1], *[arb(1)] * (2 * w + 1), *powers[: far - w]])
-                beyond = arb_poly([*powers[far - 1 :: -1], arb(2 * w + 1), *powers[:far]])
+                alone = arb_poly([*powers[radius - w - 1 :: -1], *[arb(1)] * (2 * w + 1), *powers[: radius - w]])
+                beyond = arb_poly([*powers[radius - 1 :: -1], arb(2 * w + 1), *powers[:radius]])
                 sizes.append(_mean_size(carried * alone * part))
                 carried = carried * beyond * part
         return tuple(sizes)
@@ -287,9 +289,9 @@ class CarriedLaw:
         """Check the privacy of the law on a lattice: a step of one in a cell is one step of the rank."""
         if self.dimension != space.dimension:
             return Check("privacy", False, f"{level}: the noise has {self.dimension} integers, the vectors have others")
-        far = sum_of_moves(space)
-        detail = f"one neighbour moves the cells by at most {far} in all, each a factor {float(self.decay):.6g}"
-        return Check("privacy", level.kept_by(self.decay, far), f"{level}: {detail}, exactly")
+        sensitivity = sum_of_moves(space)
+        detail = f"one neighbour moves the cells by at most {sensitivity} in all, each a factor {float(self.decay):.6g}"
+        return Check("privacy", level.kept_by(self.decay, sensitivity), f"{level}: {detail}, exactly")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -339,8 +341,8 @@ def ranks(errors: Integers, widths: tuple[int, ...]) -> Integers:
 
 
 @lru_cache(maxsize=16)
-def _running(decay: Fraction, widths: tuple[int, ...], far: int) -> tuple[Integers, Floats]:
-    n = 1 << int(np.ceil(np.log2(2 * far)))
+def _running(decay: Fraction, widths: tuple[int, ...], radius: int) -> tuple[Integers, Floats]:
+    n = 1 << int(np.ceil(np.log2(2 * radius)))
     places = (np.arange(n) + n // 2) % n - n // 2
     sizes, b = np.abs(places).astype(float), float(decay)
     transform, laws = np.ones(n // 2 + 1), []

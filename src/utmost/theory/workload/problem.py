@@ -110,13 +110,13 @@ class Margins:
 
     def estimate(self, released: Sequence[Any]) -> dict[Columns, NDArray[Any]]:
         """Estimates of the wanted tables as arrays of exact fractions, with the same total in each."""
-        listed = dict(zip(self.strategy, released, strict=True))
+        tables = dict(zip(self.strategy, released, strict=True))
         unit = math.lcm(*self.units.values())
         times = {table: unit // own for table, own in self.units.items()}
-        whole = estimates(self.shape, self.shares, listed, times, self.published)
+        numerator_tables = estimates(self.shape, self.shares, tables, times, self.published)
         return {
             table: np.asarray(numerators * Fraction(1, unit * SCALE * cells(self.shape, table)), dtype=object)
-            for table, numerators in whole.items()
+            for table, numerators in numerator_tables.items()
         }
 
 

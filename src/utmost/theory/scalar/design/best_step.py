@@ -34,8 +34,8 @@ def best_step_for(law: LayerLaw, cost: Callable[[int], float]) -> tuple[LayerLaw
     if weights[-1] * values[-1, -1] > 1e-9 * max(float(weights @ values[:, 0]), values[0, -1]) and blocks > 1:
         raise InvalidInput("the cost grows too fast for its mean at this epsilon; allow a larger one.")
     spent, mass = np.cumsum(weights @ values), weights.sum() * np.arange(1, period + 1)
-    once = values[0, 0]  # the origin counts once, every other place twice
-    costs = (2 * (spent + b * (spent[-1] - spent)) - once) / (2 * (mass + b * (mass[-1] - mass)) - 1)
+    origin = values[0, 0]  # the origin counts once, every other place twice
+    costs = (2 * (spent + b * (spent[-1] - spent)) - origin) / (2 * (mass + b * (mass[-1] - mass)) - 1)
     best = int(np.argmin(costs))
     return replace(law, upper=best + 1), float(costs[best])
 

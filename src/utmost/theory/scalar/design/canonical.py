@@ -96,8 +96,8 @@ class CanonicalNoise:
         off = float(np.abs(self.level.upper(tail) - previous)[tail > 0].max(initial=0.0))
         tight = Check("optimality", off < 1e-12, f"upper(Pr[X >= t]) = Pr[X >= t - 1] within {off:.1g}")
         value = self.law.mean(COSTS.get(self.cost, self.cost))
-        stated = Check("cost", math.isclose(value, self.expected_cost, rel_tol=1e-12), f"{value:.10g}")
-        checks = (private, tight, stated)
+        cost = Check("cost", math.isclose(value, self.expected_cost, rel_tol=1e-12), f"{value:.10g}")
+        checks = (private, tight, cost)
         proved: Any = "theorem" if all(check.passed for check in checks) else "unproved"
         return Verification(private.passed, proved, 0.0 if proved == "theorem" else math.inf, checks, REASON)
 

@@ -94,8 +94,8 @@ class ContinuousNoise:
         >>> round(noise.mean("l1"), 4), round(noise.mean(lambda x: x > 2), 4)
         (0.7989, 0.0455)
         """
-        named: dict[Any, Callable[[Floats], Floats]] = {"l1": lambda x: x, "l2": lambda x: x**2}
-        price = cost if callable(cost) else named.get(cost)
+        costs: dict[Any, Callable[[Floats], Floats]] = {"l1": lambda x: x, "l2": lambda x: x**2}
+        price = cost if callable(cost) else costs.get(cost)
         if price is None:
             raise InvalidInput(f"cost is {shown(cost)}; say 'l1', 'l2', or give a function of |x| that does not fall.")
         edges = np.linspace(-0.5, 0.5, cells + 1)
@@ -118,11 +118,11 @@ class ContinuousNoise:
         sensitivity and events made of small cells.
         """
         x = np.linspace(-8, 8, 1601) * self.sensitivity
-        here, there = self.cdf(x), self.cdf(x + self.sensitivity)
-        follows = float(np.abs(self.level.upper(np.minimum(here, 1 - 1e-300)) - there)[here > 0].max(initial=0.0))
+        cdf, shifted_cdf = self.cdf(x), self.cdf(x + self.sensitivity)
+        follows = float(np.abs(self.level.upper(np.minimum(cdf, 1 - 1e-300)) - shifted_cdf)[cdf > 0].max(initial=0.0))
         even = float(np.abs(self.cdf(x) + self.cdf(-x) - 1).max())
         worst = max(self._excess(by, growth) for by in (0.1, 0.37, 0.5, 0.8, 1.0) for growth in (1.0, 1.3, 2.0, 5.0))
-        rising = float(np.diff(here).min(initial=0.0))
+        rising = float(np.diff(cdf).min(initial=0.0))
         checks = (
             Check("privacy", worst <= 1e-9, f"no event of small cells exceeds the level by more than {worst:.1g}"),
             Check("orbit", follows <= 1e-10, f"F(x + 1) = upper(F(x)) within {follows:.1g}"),

@@ -146,9 +146,11 @@ class IntegerNoise:
         >>> isinstance(discrete_staircase(1.0).release(10**30), int)
         True
         """
-        whole = as_private_vector(value, self.dimension, exact_integer, "whole number")
+        integers = as_private_vector(value, self.dimension, exact_integer, "whole number")
         noise = self.sample()
-        return whole[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(whole, noise, strict=True))
+        return (
+            integers[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(integers, noise, strict=True))
+        )
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[np.int64]:
         """Noise from a seeded generator in floating point: for study, never for release."""
@@ -203,9 +205,9 @@ class IntegerNoise:
             optimum, value = best_step_for(self.law, self.cost)  # type: ignore[arg-type]
             best, road = optimum.upper == self.law.upper, "in floating point"
         optimal = best and self.law.period == self.sensitivity
-        stated = math.isclose(self.expected_cost, value, rel_tol=1e-12)
+        cost_agrees = math.isclose(self.expected_cost, value, rel_tol=1e-12)
         detail = f"r = {self.law.upper} of {self.law.period} costs no more than its neighbours, {road}"
-        return Check("optimality", optimal, detail), Check("cost", stated, f"{value:.10g}")
+        return Check("optimality", optimal, detail), Check("cost", cost_agrees, f"{value:.10g}")
 
     @cached_property
     def _draws(self) -> IntegerDraws:

@@ -196,15 +196,15 @@ def _share(level: ApproxDP, steps: int) -> ApproxDP:
     if level.log_growth == 0:
         return ApproxDP(0, level.delta / steps)
     with ctx.workprec(256):
-        whole = arb(as_fmpq(level.ratio)).log() + arb(as_fmpq(Fraction(level.exponent)))
-        step_epsilon = endpoints(whole / steps)[0]
+        total_epsilon = arb(as_fmpq(level.ratio)).log() + arb(as_fmpq(Fraction(level.exponent)))
+        step_epsilon = endpoints(total_epsilon / steps)[0]
         epsilon = (
             Fraction(math.floor(step_epsilon * 2**80), 2**80) if level.ratio != 1 else Fraction(level.exponent) / steps
         )
         step_delta = arb(as_fmpq(epsilon)).expm1() / (steps * arb(as_fmpq(epsilon))).expm1() * as_fmpq(level.delta)
-        least = endpoints(step_delta)[0]
-    bits = 64 + max(0, -math.frexp(float(least))[1])
-    return ApproxDP(epsilon, Fraction(math.floor(least * 2**bits) - 1, 2**bits))
+        delta_below = endpoints(step_delta)[0]
+    bits = 64 + max(0, -math.frexp(float(delta_below))[1])
+    return ApproxDP(epsilon, Fraction(math.floor(delta_below * 2**bits) - 1, 2**bits))
 
 
 def _with_remap(line: Line, law: Any, loss: str, prior: Floats | None) -> NoisyLine:
@@ -290,7 +290,7 @@ def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
     if law.dimension == 1:  # start from the optimal share of a period on the upper step for continuous noise and |x|
         root = math.sqrt(law.decay)  # 0 at epsilon 3000, where 1/decay overflows a float
         best = min(max(1, round(law.period * root / (1 + root))), law.period)
-        if all(at(best) <= at(other) for other in (best - 1, best + 1) if 1 <= other <= law.period):
+        if all(at(best) <= at(neighbour) for neighbour in (best - 1, best + 1) if 1 <= neighbour <= law.period):
             stride = 1
     while stride > 1:
         reach, stride = stride, max(1, stride // 16)

@@ -150,8 +150,8 @@ class NoiseMechanism:
         """
         step = as_positive(grid, "the grid")
         exact = as_private_vector(value, self.dimension, exact_number, "finite number")
-        whole = [math.floor(v / step + Fraction(1, 2)) for v in exact]
-        noisy = self.on_grid(grid).release(whole[0] if self.dimension == 1 else whole)
+        steps = [math.floor(v / step + Fraction(1, 2)) for v in exact]
+        noisy = self.on_grid(grid).release(steps[0] if self.dimension == 1 else steps)
         as_float = isinstance(grid, float | np.floating)
         if self.dimension == 1:
             return _in_steps(noisy, step, as_float)

@@ -78,8 +78,8 @@ class StaircaseRadius:
         d, bits = self.dimension, 256 + 16 * block.bit_length()
         with ctx.workprec(self._precision(bits)):
             b, gamma = enclose_decay(self.level, bits), arb(as_fmpq(self.gamma))
-            whole = evaluate(shell_sums(self.level, d, bits), gamma)
-            excess = (self.enclose_tail(block, bits) - as_fmpq(1 - confidence)) * whole / b**block
+            total = evaluate(shell_sums(self.level, d, bits), gamma)
+            excess = (self.enclose_tail(block, bits) - as_fmpq(1 - confidence)) * total / b**block
             volume = excess + arb(block) ** d  # the volume within the radius, were all of it on the upper step
             step = (block + gamma) ** d
             if not volume <= step:
@@ -139,11 +139,11 @@ class StaircaseRadius:
         weights, shapes = [], []
         with ctx.workprec(self._precision(bits)):
             b, gamma = enclose_decay(self.level, bits), arb(as_fmpq(self.gamma))
-            whole = evaluate(shell_sums(self.level, d, bits), gamma)
+            total = evaluate(shell_sums(self.level, d, bits), gamma)
             for j, upper in product(range(1, d + 1), (True, False)):
                 share = (1 - b) * gamma**j if upper else b
                 for q, sum_q in _terms(b, d - j):
-                    weights.append(max(0.0, float(math.comb(d, j) * share * sum_q / whole)))
+                    weights.append(max(0.0, float(math.comb(d, j) * share * sum_q / total)))
                     shapes.append((q, j, float(self.gamma) if upper else 1.0))
         return np.array(weights), np.array(shapes)
 
@@ -152,8 +152,8 @@ class StaircaseRadius:
         """The logarithm of the density at the origin: d! / (2^d S_d)."""
         d = self.dimension
         with ctx.workprec(self._precision(128)):
-            whole = evaluate(shell_sums(self.level, d, 128), arb(as_fmpq(self.gamma)))
-            return float((math.factorial(d) / (2**d * whole)).log())
+            total = evaluate(shell_sums(self.level, d, 128), arb(as_fmpq(self.gamma)))
+            return float((math.factorial(d) / (2**d * total)).log())
 
     def _precision(self, bits: int) -> int:
         return working_bits(self.level, bits)

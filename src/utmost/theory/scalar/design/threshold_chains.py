@@ -32,21 +32,21 @@ def line_chains(level: Level, line: Line, loss: str, prior: Floats | None) -> Fl
     even = level.even_share()[1]
     wide = chain_reach(level, np.array([even]), n)
     wide = min(n, 2 * wide if prior is not None else wide)
-    added = np.diff(cost(loss, np.arange(wide + 1)))
+    increments = np.diff(cost(loss, np.arange(wide + 1)))
     j = np.arange(1, wide + 1)
     if prior is None:
-        near = np.arange(1, min(n - 1, wide) + 1)
-        last = np.arange(max(n - wide, near[-1] + 1 if len(near) else 1), n)
-        starts, t = np.full(n - 1, even), np.concatenate([near, last])
+        low_thresholds = np.arange(1, min(n - 1, wide) + 1)
+        high_thresholds = np.arange(max(n - wide, low_thresholds[-1] + 1 if len(low_thresholds) else 1), n)
+        starts, t = np.full(n - 1, even), np.concatenate([low_thresholds, high_thresholds])
         starts[t - 1] = _in_chunks(
-            level, t, lambda t: (added * (j <= t[:, None]), added * (j <= (n - t)[:, None])), wide
+            level, t, lambda t: (increments * (j <= t[:, None]), increments * (j <= (n - t)[:, None])), wide
         )
     else:
         padded = np.concatenate([np.zeros(wide), prior, np.zeros(wide)])
         starts = _in_chunks(
             level,
             np.arange(1, n),
-            lambda t: (added * padded[t[:, None] - j + wide], added * padded[t[:, None] - 1 + j + wide]),
+            lambda t: (increments * padded[t[:, None] - j + wide], increments * padded[t[:, None] - 1 + j + wide]),
             wide,
         )
     return enforce_order(level, starts)
@@ -84,9 +84,9 @@ def least_starts(level: Level, below: Floats, above: Floats) -> Floats:
     Row by row, `below[:, j-1]` is the weight of an answer at or above the threshold at the j-th point below it, `above`
     that of an answer below it at the j-th point above.
     """
-    most = 1 - float(level.upper(0.0))
+    largest = 1 - float(level.upper(0.0))
     starts = _by_quantiles(level, below, above) if isinstance(level, GaussianDP) else _by_kinks(level, below, above)
-    starts = np.where(below.any(axis=1), starts, most)
+    starts = np.where(below.any(axis=1), starts, largest)
     return np.where(above.any(axis=1), starts, 0.0)
 
 
@@ -120,8 +120,8 @@ def _log_sum(terms: Floats, slopes: Floats) -> tuple[Floats, Floats]:
     """For each row the logarithm of the sum of e^term, and its derivative where every term rises with its slope."""
     peak = terms.max(axis=1)
     shares = np.exp(terms - peak[:, None])
-    whole = shares.sum(axis=1)
-    return peak + np.log(whole), shares @ slopes / whole
+    total = shares.sum(axis=1)
+    return peak + np.log(total), shares @ slopes / total
 
 
 def _by_kinks(level: Level, below: Floats, above: Floats) -> Floats:

@@ -95,13 +95,13 @@ def tiered_counts(grid: Tiers, level: Level, loss: str, unbiased: bool) -> list[
     counts: list[tuple[str, TieredSums]] = []
     for name, parts in _partitions(grid, unbiased):
         left_out = [tier for tier in tiers if not any(tier in part for part in parts)]
-        least = min((mechanism.expected(loss) for _, mechanism in counts), default=math.inf)
-        if any(_omission_loss(grid, tier, loss) >= least for tier in left_out):
+        best_loss = min((mechanism.expected(loss) for _, mechanism in counts), default=math.inf)
+        if any(_omission_loss(grid, tier, loss) >= best_loss for tier in left_out):
             continue
         try:
             laws = []
             for part in parts:
-                strictest = min((levels[tier] for tier in part), key=lambda one: one.log_growth)
+                strictest = min((levels[tier] for tier in part), key=lambda tier_level: tier_level.log_growth)
                 prior = None if len(part) == 1 or unbiased else _sum_prior(grid, part)
                 laws.append(best_on_line(grid.together(part), strictest, loss, prior, unbiased).mechanism)
             sums = TieredSums(grid, parts, tuple(laws))
@@ -201,7 +201,7 @@ def _by_one_sum(
     border_of_sum = border - sum((line_of_rest.first + line_of_rest.last) // 2 for line_of_rest in rest)
     if not line.first < border_of_sum <= line.last or line.points > MOST_LISTED or not line.reach:
         return []
-    strictest = min((levels[tier] for tier in part), key=lambda one: one.log_growth)
+    strictest = min((levels[tier] for tier in part), key=lambda tier_level: tier_level.log_growth)
     prior = None if len(part) == 1 else _sum_prior(grid, part)
     try:
         law = best_yes_or_no(line, border_of_sum, strictest, prior).mechanism
@@ -237,9 +237,9 @@ def _window(grid: Tiers, border: int, levels: tuple[ApproxDP, ...]) -> Tiers | N
     """The part of the grid beyond which, in each direction, the answer is known whatever the other integers are."""
     ends = []
     for tier, line in enumerate(grid.lines):
-        other_lines = [one for place, one in enumerate(grid.lines) if place != tier]
-        far = line.reach * (math.ceil(NEGLIGIBLE_EPSILON / levels[tier].log_growth) + 1)
-        low = border - sum(one.last for one in other_lines) - far
-        high = border - sum(one.first for one in other_lines) + far
+        other_lines = [other_line for place, other_line in enumerate(grid.lines) if place != tier]
+        margin = line.reach * (math.ceil(NEGLIGIBLE_EPSILON / levels[tier].log_growth) + 1)
+        low = border - sum(other_line.last for other_line in other_lines) - margin
+        high = border - sum(other_line.first for other_line in other_lines) + margin
         ends.append((line.clamp(low), line.clamp(high)))
     return window_of(grid, ends)

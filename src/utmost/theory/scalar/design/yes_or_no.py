@@ -102,8 +102,8 @@ def sketch_yes_or_no(line: Line, first_yes: int, level: Level) -> Solution | Non
     0.004233
     """
     no, yes = _block_weights(line, first_yes, level, None, line.reach)
-    far = np.arange(max(len(no), len(yes)))
-    wrong = np.asarray(level.lower_after(far, level.even_share()[1]))
+    depths = np.arange(max(len(no), len(yes)))
+    wrong = np.asarray(level.lower_after(depths, level.even_share()[1]))
     right = 1 - np.concatenate([wrong[: len(no)][::-1], wrong[: len(yes)]])
     if _unpaired_errors(no, yes, right, line) > CLOSED and _narrowest(len(right), line.reach, level) is not None:
         return None
@@ -149,13 +149,13 @@ def _least_errors(
     alike, so their mass is left out.
     """
     size, start = len(solution.problem.space.points), first_yes - line.first - no
-    near = np.full(size, 1 / line.points) if prior is None else prior[start : start + size]
-    mass = float(near.sum())
+    window_prior = np.full(size, 1 / line.points) if prior is None else prior[start : start + size]
+    mass = float(window_prior.sum())
     if mass == 0:
         return 0.0, {}
     if size < line.points:
         try:
-            solution = best_boundary(solution.problem.space, lambda b: b >= no, level, prior=near / mass)
+            solution = best_boundary(solution.problem.space, lambda b: b >= no, level, prior=window_prior / mass)
         except (SolverFailed, TooLarge):
             return None, {}
     prices = solution.certificate.evidence
@@ -166,10 +166,10 @@ def _least_errors(
 
 def _narrowest(blocks: int, reach: int, level: Level) -> int | None:
     """The least width of a block for which the linear program is small enough; None if it never is."""
-    most = MOST_PAIRS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PAIRS
+    most_pairs = MOST_PAIRS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PAIRS
     for width in range(1, reach):
         together = -(-reach // width)
-        if together * width == reach and blocks * together**2 <= most:
+        if together * width == reach and blocks * together**2 <= most_pairs:
             return width
     return reach if blocks <= (MOST_BLOCKS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PROGRAM) else None
 
@@ -180,10 +180,10 @@ def _unpaired_errors(no: Floats, yes: Floats, right: Floats, line: Line) -> floa
     errors = 1 - np.maximum(
         np.pad(right[len(no) :], (0, depth - len(yes))), np.pad(right[: len(no)][::-1], (0, depth - len(no)))
     )
-    here, there = (np.pad(side, (0, depth - len(side))) for side in (no, yes))
+    no_masses, yes_masses = (np.pad(side, (0, depth - len(side))) for side in (no, yes))
     full = (line.reach + 0.5) / line.points
     beyond = sum(side[-1] * errors[len(side) - 1] for side in (no, yes) if side[-1] > full)
-    return float(np.abs(here - there) @ errors + beyond)
+    return float(np.abs(no_masses - yes_masses) @ errors + beyond)
 
 
 def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | None, width: int) -> tuple[Floats, Floats]:

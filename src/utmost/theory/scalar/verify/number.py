@@ -131,8 +131,8 @@ def prices_bound(line: Line, level: Level, loss: str, prior: Any, evidence: Any)
     duals = np.zeros(count)
     duals[places] = read(evidence, "dual_values", "f", (len(places),))
     weights = np.full(n, 1 / n) if prior is None else prior
-    here = np.arange(n)
-    gains = -weights[:, None] * cost(loss, here[:, None] - here)
+    positions = np.arange(n)
+    gains = -weights[:, None] * cost(loss, positions[:, None] - positions)
     return -mechanism_bound(levels, gains, duals.reshape(2, len(levels), n))
 
 
@@ -176,10 +176,10 @@ def _chains(line: Line, level: Level, loss: str, mechanism: LineMechanism) -> tu
     if not isinstance(mechanism, ChainLine) or mechanism.level != level or loss not in ("absolute", "squared"):
         raise InvalidInput("the theorem is about chains at this level, and losses that are convex.")
     value = mechanism.expected(loss)
-    least = least_costs(lambda x: mechanism.threshold_costs(loss, x), mechanism.starts, 1 / line.points)
-    gap = value - math.fsum(least)
+    minima = least_costs(lambda x: mechanism.threshold_costs(loss, x), mechanism.starts, 1 / line.points)
+    gap = value - math.fsum(minima)
     fine = gap <= 1e-6 * max(value, 1.0)
-    detail = f"{len(least)} binary problems, each at the least of its convex cost (together within {gap:.2g})"
+    detail = f"{len(minima)} binary problems, each at the least of its convex cost (together within {gap:.2g})"
     return Check("optimality", fine, detail), gap
 
 

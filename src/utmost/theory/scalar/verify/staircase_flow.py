@@ -54,8 +54,8 @@ def flow_bound(points: int | None, reach: int, level: Level, loss: str, upper: A
     if isinstance(upper, bool) or not isinstance(upper, int) or not 1 <= upper <= reach:
         raise InvalidInput("the step of the staircase is not one of the reach.")
     b = decay_below(level)
-    least, k = b / (1 - b), tolerance(loss)
-    if growth < least or (loss == "squared" and growth == least):
+    geometric_sum, k = b / (1 - b), tolerance(loss)
+    if growth < geometric_sum or (loss == "squared" and growth == geometric_sum):
         raise InvalidInput("the growth of the flow is too small.")
     _require_few_powers(reach, loss)
     value = _staircase_cost(upper, b, reach, loss)
@@ -71,15 +71,15 @@ def flow_bound(points: int | None, reach: int, level: Level, loss: str, upper: A
         raise InvalidInput("the flow does not balance: the staircase is not the best one.")
     if points is None:
         return float_below(value)
-    once, twice = b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
+    mean_sum, square_sum = b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
     if loss == "absolute":
-        beyond = least * (reach / (1 - b) - value)
+        beyond = geometric_sum * (reach / (1 - b) - value)
     elif loss == "squared":
-        beyond = (reach * once) ** 2 / (growth - least) + reach * reach * twice - least * value
+        beyond = (reach * mean_sum) ** 2 / (growth - geometric_sum) + reach * reach * square_sum - geometric_sum * value
     else:
-        beyond = least * (1 - value) if upper <= k else Fraction(0)
-    most = max(value / 2, value - (1 + growth) * cost_at(1), beyond)
-    return float_below(value - Fraction(2 * reach, points) * (growth * value + most))
+        beyond = geometric_sum * (1 - value) if upper <= k else Fraction(0)
+    largest_flow = max(value / 2, value - (1 + growth) * cost_at(1), beyond)
+    return float_below(value - Fraction(2 * reach, points) * (growth * value + largest_flow))
 
 
 def cut_flow_bound(points: int | None, reach: int, level: ApproxDP, loss: str, upper: Any, cut: Any) -> float:
@@ -93,11 +93,11 @@ def cut_flow_bound(points: int | None, reach: int, level: ApproxDP, loss: str, u
     """
     if loss != "absolute" or not 0 < level.log_growth < math.inf or reach < 1:
         raise InvalidInput("flows that are cut off are for absolute errors and levels with an epsilon.")
-    whole = all(type(number) is int for number in (upper, cut))
-    if not whole or not 1 <= upper <= reach or not 1 <= cut <= MOST_CUT:
+    integers = all(type(number) is int for number in (upper, cut))
+    if not integers or not 1 <= upper <= reach or not 1 <= cut <= MOST_CUT:
         raise InvalidInput("the step of the staircase or the cut of the errors is not a whole number in its range.")
     b = decay_below(level, FEW_BITS)
-    least, tail = b / (1 - b), b**cut
+    geometric_sum, tail = b / (1 - b), b**cut
     mean = _staircase_cost(upper, b, reach, loss)
     value = mean * (1 - tail)
 
@@ -108,10 +108,10 @@ def cut_flow_bound(points: int | None, reach: int, level: ApproxDP, loss: str, u
     if sign(upper) < 0 or upper - 1 > value or (upper > 1 and sign(upper - 1) > 0) or cut * reach <= value:
         raise InvalidInput("the flow does not balance: the staircase is not the best one.")
     outflow = upper * value - Fraction(upper * (upper - 1), 2)
-    bound = value - 2 * Fraction(level.delta) * (least * (cut * reach - value) + outflow)
+    bound = value - 2 * Fraction(level.delta) * (geometric_sum * (cut * reach - value) + outflow)
     if points is not None:
-        most = max(value / 2, value - 1 - least, least * (reach / (1 - b) - value))
-        bound -= Fraction(2 * reach, points) * (least * value + most)
+        largest_flow = max(value / 2, value - 1 - geometric_sum, geometric_sum * (reach / (1 - b) - value))
+        bound -= Fraction(2 * reach, points) * (geometric_sum * value + largest_flow)
     return float_below(bound)
 
 
@@ -182,11 +182,11 @@ def _best_upper(reach: int, is_step: Callable[[int], bool]) -> int:
 
 def _growths(b: Fraction, reach: int, loss: str, value: Fraction) -> list[Fraction]:
     """Growths of a flow to try: for squared losses near the one that costs least at the ends of a line."""
-    least = b / (1 - b)
+    geometric_sum = b / (1 - b)
     if loss != "squared":
-        return [least]
-    added = Fraction(max(to_float(reach * b / (1 - b) ** 2) / math.sqrt(to_float(value)), 1e-12))
-    return [least + added, 2 * least]
+        return [geometric_sum]
+    increment = Fraction(max(to_float(reach * b / (1 - b) ** 2) / math.sqrt(to_float(value)), 1e-12))
+    return [geometric_sum + increment, 2 * geometric_sum]
 
 
 def _staircase_cost(upper: int, b: Fraction, reach: int, loss: str) -> Fraction:
@@ -199,11 +199,11 @@ def _staircase_cost(upper: int, b: Fraction, reach: int, loss: str) -> Fraction:
 
 def _cost_of_place(at: int, b: Fraction, reach: int, loss: str) -> Fraction:
     """The sum over j >= 0 of b^j c(at + j·reach)."""
-    once, twice = b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
+    mean_sum, square_sum = b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
     if loss == "absolute":
-        return Fraction(at / (1 - b) + reach * once)
+        return Fraction(at / (1 - b) + reach * mean_sum)
     if loss == "squared":
-        return at * at / (1 - b) + 2 * at * reach * once + reach * reach * twice
+        return at * at / (1 - b) + 2 * at * reach * mean_sum + reach * reach * square_sum
     return Fraction(b ** max(0, (tolerance(loss) - at) // reach + 1) / (1 - b))
 
 
@@ -212,10 +212,10 @@ def _sign_of_cut(at: int, b: Fraction, reach: int, mean: Fraction, tail: Fractio
 
     `tail` is b^cut, a number of up to a million digits: so it is multiplied and compared, and never added.
     """
-    far, rest = divmod(at, reach)
-    cut_off = (rest + reach * b / (1 - b)) / (1 - b) / b**far  # how much truncation lowers the cost, in tails
-    here, less = _cost_of_place(at, b, reach, "absolute") - mean / (1 - b), tail * (cut_off - mean / (1 - b))
-    return (here > less) - (here < less)
+    periods, rest = divmod(at, reach)
+    cut_off = (rest + reach * b / (1 - b)) / (1 - b) / b**periods  # how much truncation lowers the cost, in tails
+    cost, reduction = _cost_of_place(at, b, reach, "absolute") - mean / (1 - b), tail * (cut_off - mean / (1 - b))
+    return (cost > reduction) - (cost < reduction)
 
 
 def _require_few_powers(reach: int, loss: str) -> None:

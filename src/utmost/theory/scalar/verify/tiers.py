@@ -111,10 +111,15 @@ def tiered_choice_bound(problem: Any, evidence: Evidence) -> float:
     levels = grid.levels(problem.privacy)
     _require_listed(grid)
     for tier, line in enumerate(grid.lines):
-        other_lines = [other for place, other in enumerate(grid.lines) if place != tier]
+        other_lines = [other_line for place, other_line in enumerate(grid.lines) if place != tier]
         if line.reach:
             bounds.append(
-                _pair_bound(line, levels[tier], border - sum(one.first for one in other_lines), sum_prior(other_lines))
+                _pair_bound(
+                    line,
+                    levels[tier],
+                    border - sum(other_line.first for other_line in other_lines),
+                    sum_prior(other_lines),
+                )
             )
     return max(bounds)
 
@@ -123,8 +128,8 @@ def _border(problem: Any) -> int:
     border = problem.data.get("border")
     if not isinstance(problem.space, Tiers) or type(border) is not int:
         raise InvalidInput("yes or no is asked about integers of tiers, and has a border.")
-    whole = problem.space.together(range(len(problem.space.lines)))
-    if not whole.first < border <= whole.last:
+    total_line = problem.space.together(range(len(problem.space.lines)))
+    if not total_line.first < border <= total_line.last:
         raise InvalidInput("the border leaves one side empty.")
     return border
 
@@ -150,15 +155,15 @@ def _pair_bound(line: Line, level: ApproxDP, border: int, rest_prior: Floats) ->
 
     The border on this line depends on the sum of the other integers; `rest_prior` is the law of that sum.
     """
-    most = -(-line.points // 2)
+    depth = -(-line.points // 2)
     steps: list[float] = []
     error = float(level.even_share()[1])
-    while error >= NEGLIGIBLE and len(steps) * line.reach < most:
+    while error >= NEGLIGIBLE and len(steps) * line.reach < depth:
         steps.append(error)
         error = float(level.lower(error))
-    running = np.concatenate([[0.0], np.cumsum(2 * np.repeat(steps, min(line.reach, most)))])
-    here = border - np.arange(len(rest_prior))
-    pairs = np.minimum(here - line.first, line.last - here + 1)
+    running = np.concatenate([[0.0], np.cumsum(2 * np.repeat(steps, min(line.reach, depth)))])
+    borders = border - np.arange(len(rest_prior))
+    pairs = np.minimum(borders - line.first, line.last - borders + 1)
     return float(rest_prior @ running[np.clip(pairs, 0, len(running) - 1)]) / line.points * (1 - MARGIN)
 
 

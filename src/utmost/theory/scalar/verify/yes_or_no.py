@@ -76,8 +76,8 @@ def _price_bound(line: Line, border: int, level: Level, prior: Floats | None, ev
         raise InvalidInput("the window of the evidence does not lie on the line.")
     if not 0 < size <= MOST_WINDOW:
         raise InvalidInput(f"the window of the evidence has {size} points; one of 1 to {MOST_WINDOW} is checked.")
-    near = np.full(size, 1 / line.points) if prior is None else prior[start : start + size]
-    mass = float(near.sum())
+    window_prior = np.full(size, 1 / line.points) if prior is None else prior[start : start + size]
+    mass = float(window_prior.sum())
     if mass == 0:
         return 0.0
     levels = on_edges(Line(0, size - 1, min(line.reach, size - 1)).space(), level)
@@ -87,4 +87,4 @@ def _price_bound(line: Line, border: int, level: Level, prior: Floats | None, ev
         if read(evidence, name, "f", (m,)).min(initial=0.0) < 0:
             raise InvalidInput(f"{name} must not be negative.")
     truth = (np.arange(size) + line.first + start >= border).astype(np.int64)
-    return max(0.0, mass * (1 - dual_bound(levels, truth, near / mass, evidence)) - 1e-15)
+    return max(0.0, mass * (1 - dual_bound(levels, truth, window_prior / mass, evidence)) - 1e-15)

@@ -230,12 +230,12 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
         laws += [] if table is None else [table]
     if not laws:
         raise UnsupportedLevel(f"{level} allows no choice that depends on the table; allow a larger epsilon.")
-    listed = None if prior is None else [[list(tally), weight] for tally, weight in prior]
+    pairs = None if prior is None else [[list(tally), weight] for tally, weight in prior]
     losses = {law.name: _average(law, weighed, loss) for law in laws}
     best = min(laws, key=lambda law: losses[law.name].value)
     value = losses[best.name].value
     question = "choice.winner" if isinstance(contest, Votes) else "choice.quantile"
-    problem = Problem(question, contest.tallies, level, {"loss": loss, "prior": listed, **dict(data)})
+    problem = Problem(question, contest.tallies, level, {"loss": loss, "prior": pairs, **dict(data)})
     bound = _bound(problem, contest, evidence)
     if programs and not evidence and bound is not None and value - bound > ENOUGH * value:
         bound, evidence = _triple_bound(problem, bound)
@@ -288,8 +288,8 @@ def _triple_bound(problem: Problem, bound: float) -> tuple[float, dict[str, Any]
 def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:
     """The mechanisms that are private by a closed form, or on lines of leads."""
     laws, pure = formula_choices(contest, level), pure_within(level)
-    far = math.inf if pure is None else FAR / max(pure.log_growth, 1e-9)
-    if pure is not None and contest.size * min(contest.most_lead / contest.lead_reach, far) > MOST_ON_LINES:
+    farthest_lead = math.inf if pure is None else FAR / max(pure.log_growth, 1e-9)
+    if pure is not None and contest.size * min(contest.most_lead / contest.lead_reach, farthest_lead) > MOST_ON_LINES:
         return laws
     lines = _lead_lines(contest, level)
     return laws if lines is None else [*laws, lines]
@@ -297,9 +297,9 @@ def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:
 
 def _lead_lines(contest: Contest, level: Level) -> LeadLines | None:
     """Randomised response where one neighbour may change the winner, extended inwards as far as privacy allows."""
-    winner, other = even_boundary(level, contest.size)
+    winner, wrong = even_boundary(level, contest.size)
     farthest = -(-contest.most_lead // contest.lead_reach) - 1
-    rows = line([float(winner), *[float(other)] * (contest.size - 1)], level, longest_line(level, max(farthest, 1)) + 1)
+    rows = line([float(winner), *[float(wrong)] * (contest.size - 1)], level, longest_line(level, max(farthest, 1)) + 1)
     if (rows.argmax(axis=1) != 0).any():
         return None
     border = np.concatenate([rows[:1, 1::-1], rows[:1, 2:]], axis=1)

@@ -62,10 +62,12 @@ def _comparison(
 ) -> Check:
     """Check that the expected loss is at most that of the closed forms, as the certificate says."""
     formulas = [formula for formula in formula_choices(contest, level) if formula.name != law.name]
-    least = {formula.name: expected_loss(formula, weighed, loss).value for formula in formulas}
-    better = [name for name, expected in least.items() if expected < value * (1 - 1e-9) - 1e-12]
+    losses = {formula.name: expected_loss(formula, weighed, loss).value for formula in formulas}
+    better = [name for name, expected in losses.items() if expected < value * (1 - 1e-9) - 1e-12]
     comparison = (
-        f"more than {', '.join(better)}" if better else f"no more than {', '.join(least) or 'others, none being known'}"
+        f"more than {', '.join(better)}"
+        if better
+        else f"no more than {', '.join(losses) or 'others, none being known'}"
     )
     return Check("compared", not better, f"it loses {comparison}")
 
@@ -138,7 +140,7 @@ def winner_bound(tallies: Tallies, level: Level) -> float:
     if not isinstance(level, ApproxDP) or level.delta or not 0 < level.log_growth < math.inf:
         raise InvalidInput(f"chains of winners bound pure levels, not {level}.")
     n, m, r = tallies.rows, tallies.cells, 1 if tallies.neighbours == "add-remove" else 2
-    whole = math.comb(n + m, m)
+    number = math.comb(n + m, m)
     with ctx.workprec(BITS):
         b = (-enclose_epsilon(level)).exp()
         total, share = arb(0), arb(m) / (n + m)  # of the tallies with lead 1
@@ -151,6 +153,6 @@ def winner_bound(tallies: Tallies, level: Level) -> float:
             saved = (less + more) * b / (1 + b) - less
             if saved < 0:  # certainly, and then for all longer chains
                 break
-            count = as_fmpq(Fraction(uneven_chains(tallies, short), whole))
+            count = as_fmpq(Fraction(uneven_chains(tallies, short), number))
             total -= saved.max(arb(0)) * arb(count)
         return max(0.0, float(np.nextafter(float(endpoints(total)[0]), -math.inf)))

@@ -54,21 +54,21 @@ def shortfall_bound(tallies: Tallies, level: Level) -> float:
     if not isinstance(level, ApproxDP) or not bounds_shortfall(tallies, level):
         raise InvalidInput(f"chains of winners bound the shortfall at pure levels and not too many rows, not {level}.")
     n, m, r = tallies.rows, tallies.cells, 1 if tallies.neighbours == "add-remove" else 2
-    whole = math.comb(n + m, m)
-    far = min(n + 1, math.ceil(r * NEGLIGIBLE / float(level.log_growth)) + r)
+    number = math.comb(n + m, m)
+    farthest_lead = min(n + 1, math.ceil(r * NEGLIGIBLE / float(level.log_growth)) + r)
     with ctx.workprec(BITS):
         b = (-enclose_epsilon(level)).exp()
         total = arb(0)
-        for k, behind in enumerate(votes_behind(tallies, far), 1):
-            total += arb(as_fmpq(Fraction(behind, whole))) * b ** (-(-k // r) - 1)  # the omitted terms would only add
-        for chains, excess in _excesses(tallies, far, b):
-            total -= excess.max(arb(0)) * arb(as_fmpq(Fraction(chains, whole)))
-        if far <= n:
-            total -= 4 * (n + 1) * b ** (far - 1)  # all longer chains together
+        for k, behind in enumerate(votes_behind(tallies, farthest_lead), 1):
+            total += arb(as_fmpq(Fraction(behind, number))) * b ** (-(-k // r) - 1)  # the omitted terms would only add
+        for chains, excess in _excesses(tallies, farthest_lead, b):
+            total -= excess.max(arb(0)) * arb(as_fmpq(Fraction(chains, number)))
+        if farthest_lead <= n:
+            total -= 4 * (n + 1) * b ** (farthest_lead - 1)  # all longer chains together
         return max(0.0, float(np.nextafter(float(endpoints(total * b / (1 + b))[0]), -math.inf)))
 
 
-def _excesses(tallies: Tallies, far: int, b: arb) -> Iterator[tuple[int, arb]]:
+def _excesses(tallies: Tallies, farthest_lead: int, b: arb) -> Iterator[tuple[int, arb]]:
     """The number of chains with 0, 1, 2, ... tallies on their shorter side, and 1 + E times what each may cost less.
 
     With A and B as above, (A + B)/(1 + E) less A is (B - E·A)/(1 + E). Under add/remove the sides have differences
@@ -78,7 +78,7 @@ def _excesses(tallies: Tallies, far: int, b: arb) -> Iterator[tuple[int, arb]]:
     """
     n, m = tallies.rows, tallies.cells
     side = arb(0)  # 1 + 3 b + 5 b^2 + ...
-    for s in range(far):
+    for s in range(farthest_lead):
         uneven = uneven_chains(tallies, s)
         if tallies.neighbours == "add-remove":
             yield uneven, s * b ** (s - 1) + (s + 1) * b**s

@@ -41,16 +41,16 @@ def triple_gain(tallies: Tallies, level: ApproxDP, loss: str, evidence: Evidence
     if not 1 <= step <= LARGEST_STEP or not 1 <= side <= LARGEST_SIDE or (step > 1 and loss != "zero-one"):
         raise InvalidInput("triangles have sides of some hundred at most, and steps for the zero-one loss alone.")
     n, m, neighbours = tallies.rows, tallies.cells, tallies.neighbours
-    least = step * side + 3 * (step - 1)
-    if m < 3 or n < least:
+    least_side = step * side + 3 * (step - 1)
+    if m < 3 or n < least_side:
         raise InvalidInput("there are no such triangles among the tallies.")
     more = min(_excess(k, side + k, step, neighbours, level, loss, evidence) for k in range(3))
-    gain = min(_fine_excess(least + k, step, neighbours, level, loss, more) for k in range(3))
-    share = Fraction(triangles_from(tallies, least, step), math.comb(n + m, m))
+    gain = min(_fine_excess(least_side + k, step, neighbours, level, loss, more) for k in range(3))
+    share = Fraction(triangles_from(tallies, least_side, step), math.comb(n + m, m))
     return max(0.0, gain * float(share) * (1 - ROUNDING))
 
 
-def triangles_from(tallies: Tallies, least: int, step: int = 1) -> int:
+def triangles_from(tallies: Tallies, least_side: int, step: int = 1) -> int:
     """The number of triangles of at least this side; under add/remove, one stands for 2·step numbers of rows.
 
     Taking one vote after the other from each of three leaders until it just leads the others leaves one of C(R + m - 3,
@@ -63,8 +63,8 @@ def triangles_from(tallies: Tallies, least: int, step: int = 1) -> int:
     """
     n, m = tallies.rows, tallies.cells
     if tallies.neighbours == "replace":
-        return math.comb(n - least + m - 2, m - 2)
-    return sum(math.comb(rows - least + m - 3, m - 3) for rows in range(n, least - 1, -2 * step))
+        return math.comb(n - least_side + m - 2, m - 2)
+    return sum(math.comb(rows - least_side + m - 3, m - 3) for rows in range(n, least_side - 1, -2 * step))
 
 
 def _excess(
@@ -100,8 +100,8 @@ def _fine_excess(side: int, step: int, neighbours: Neighbours, level: ApproxDP, 
 
 def _ways(step: int) -> list[int]:
     """The numbers of ways in which three residues from 0 to step - 1 add up to 0, 1, 2, ..."""
-    one = np.ones(step, dtype=np.int64)
-    return [int(x) for x in np.convolve(np.convolve(one, one), one)]
+    ones = np.ones(step, dtype=np.int64)
+    return [int(x) for x in np.convolve(np.convolve(ones, ones), ones)]
 
 
 def triangle_chains(side: int, neighbours: Neighbours, epsilon: float, loss: str) -> float:
@@ -118,7 +118,7 @@ def triangle_chains(side: int, neighbours: Neighbours, epsilon: float, loss: str
     votes = np.arange(side // 3 + 1)
     total = 0.0
     for third in range(3):
-        first, second = (votes + (third < other) for other in range(3) if other != third)  # the fewest they may have
+        first, second = (votes + (third < leader) for leader in range(3) if leader != third)  # the fewest they may have
         s = side - votes
         if neighbours == "replace":
             even = 1 - s % 2

@@ -50,8 +50,8 @@ def best_slack(law: BallLaw, loss: str, slack: int | None = None, limit: float =
     The slack is doubled while that helps, then found by ternary search. Any slack is private. That the loss falls and
     then rises is observed, not proved; it only affects how good the noise is.
     """
-    most = most_slack(law.shape, law.dimension)
-    if not most or (law.shape == "exchange" and law.dimension > MOST_LIFTED_INTEGERS):
+    largest_slack = most_slack(law.shape, law.dimension)
+    if not largest_slack or (law.shape == "exchange" and law.dimension > MOST_LIFTED_INTEGERS):
         return law
     if slack is not None:
         return replace(law, slack=slack)
@@ -65,13 +65,13 @@ def best_slack(law: BallLaw, loss: str, slack: int | None = None, limit: float =
     if at(0) > SLACK_GAINS * limit:
         return law
     low, high = 0, law.period
-    high = min(high, most)
-    while high < most and at(high) < at(low):
+    high = min(high, largest_slack)
+    while high < largest_slack and at(high) < at(low):
         low, high = high, 2 * high
-    low, high = low // 2, min(high, most)
+    low, high = low // 2, min(high, largest_slack)
     while high - low > 2:
-        one, other = low + (high - low) // 3, high - (high - low) // 3
-        low, high = (low, other) if at(one) <= at(other) else (one, high)
+        lower_third, upper_third = low + (high - low) // 3, high - (high - low) // 3
+        low, high = (low, upper_third) if at(lower_third) <= at(upper_third) else (lower_third, high)
     return replace(law, slack=min(range(low, high + 1), key=at))
 
 

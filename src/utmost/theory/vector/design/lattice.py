@@ -92,16 +92,18 @@ class VectorNoise:
 
     def release(self, value: Any) -> Any:
         """Add exact noise to an integer vector (or one integer): private for its sensitivity."""
-        whole = as_private_vector(value, self.dimension, exact_integer, "whole number")
+        integers = as_private_vector(value, self.dimension, exact_integer, "whole number")
         noise = self.sample()
-        return whole[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(whole, noise, strict=True))
+        return (
+            integers[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(integers, noise, strict=True))
+        )
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[Any]:
         """Independent noise from a seeded generator in floating point: for study, never for release."""
         if isinstance(self.law, BallLaw):
             raise UnsupportedLevel("noise by moves is drawn exactly only; use sample.")
-        generator, far = np.random.default_rng(rng), self.law.half_width(1 - Fraction(1, 10**12)) + 1
-        places = np.arange(-far, far + 1)
+        generator, radius = np.random.default_rng(rng), self.law.half_width(1 - Fraction(1, 10**12)) + 1
+        places = np.arange(-radius, radius + 1)
         chances = np.maximum(self.law.tail(places) - self.law.tail(places + 1), 0)
         return np.asarray(generator.choice(places, size=(as_size(size), self.dimension), p=chances / chances.sum()))
 
@@ -175,10 +177,10 @@ def lattice(
     pure = pure_within(level)
     if pure is None:
         raise UnsupportedLevel(f"no epsilon above 0 implies {level}; noise by moves needs one.")
-    most = most_slack(moves, size)
-    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) > most:
+    limit = most_slack(moves, size)
+    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) > limit:
         raise InvalidInput(
-            f"slack is {slack} and moves is {moves!r} on {size}; give 0 to {most}: only one-way and exchange noise on "
+            f"slack is {slack} and moves is {moves!r} on {size}; give 0 to {limit}: only one-way and exchange noise on "
             "two numbers or more has slack."
         )
     law = min(ball_laws(moves, space, pure, require_line_loss(loss), slack), key=lambda law: law.mean(loss))

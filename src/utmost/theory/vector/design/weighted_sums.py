@@ -100,10 +100,10 @@ def _density(law: IndependentLaw, weights: Floats, times: Floats) -> tuple[Float
             transform = transform * _transform(law, weight * frequencies) ** count
         return np.fft.irfft(transform, POINTS), deviation
     for start in range(0, len(transform), CHUNK):
-        here = slice(start, start + CHUNK)
-        transforms = _transform(law, np.outer(sizes, frequencies[here]))
+        block = slice(start, start + CHUNK)
+        transforms = _transform(law, np.outer(sizes, frequencies[block]))
         product = np.prod(transforms if (many == 1).all() else transforms ** many[:, None], axis=0)
-        transform[here] *= product
+        transform[block] *= product
         if np.abs(product).max() < NEGLIGIBLE:
             transform[start + CHUNK :] = 0.0
             break
@@ -137,9 +137,9 @@ def _table(law: IndependentLaw) -> tuple[Floats, int]:
 @lru_cache(maxsize=16)
 def _bins(law: IndependentLaw) -> tuple[Floats, int]:
     """The probabilities of the noises 0, 1, 2, ... (the law is symmetric), in bins of odd width, and that width."""
-    far = law.half_width(1 - 1e-12) + 2
-    width = -(-far // MOST_VALUES)
+    radius = law.half_width(1 - 1e-12) + 2
+    width = -(-radius // MOST_VALUES)
     width += width % 2 == 0
-    edges: Any = np.arange(-(-far // width) + 1) * width + (width + 1) // 2
+    edges: Any = np.arange(-(-radius // width) + 1) * width + (width + 1) // 2
     tails = np.asarray(law.tail(edges))
     return np.concatenate([[1 - 2 * tails[0]], tails[:-1] - tails[1:]]), width

@@ -58,12 +58,12 @@ def window_evidence(
         return {}
     radius = min(RADII[d], max(4, math.ceil(ENOUGH[d] / epsilon)))
     law = next(ball_laws(few.moves, few, PureDP(epsilon), loss))
-    least, room = _mean_within(law, radius, loss), max(0.4, 1.1 * math.expm1(epsilon))
+    claim, room = _mean_within(law, radius, loss), max(0.4, 1.1 * math.expm1(epsilon))
     best: tuple[float, dict[str, Any]] = (0.0, {})
     for share in SHARES:
-        if share * least * wide <= best[0]:
+        if share * claim * wide <= best[0]:
             break  # no flow proves more than its claim
-        evidence = {"radius": radius, "slack": law.slack, "steps": steps, "least": share * least, "room": room}
+        evidence = {"radius": radius, "slack": law.slack, "steps": steps, "least": share * claim, "room": room}
         bound = proved(evidence)
         if bound < best[0]:
             break  # once everything flows, smaller claims prove less
@@ -76,9 +76,9 @@ def _mean_within(law: BallLaw, radius: int, loss: str) -> float:
     count = {"absolute": sum_absolute, "squared": sum_squared}.get(loss)
     if count is None:
         return law.mean(loss)
-    b, whole, summed = float(law.decay), 0.0, 0.0
+    b, mass, summed = float(law.decay), 0.0, 0.0
     for s in range(radius + 1):  # sum by layers as differences of balls
         weight = b**s * ((1 - b) if s < radius else 1.0)
-        whole += weight * count_ball(law.shape, law.dimension, s, law.slack)
+        mass += weight * count_ball(law.shape, law.dimension, s, law.slack)
         summed += weight * count(law.shape, law.dimension, s, law.slack)
-    return summed / whole
+    return summed / mass

@@ -43,8 +43,8 @@ def coordinate_bound(space: Lattice, level: Level, loss: str) -> float:
     bound = 0.0
     if reach > 1 and isinstance(level, ApproxDP):
         bound = best_flow_bound(points if space.bounded else None, reach, level, loss)
-    least = bool(bound) and not space.bounded and getattr(level, "delta", 0) == 0  # the flow bound is attained
-    if not least:
+    attained = bool(bound) and not space.bounded and getattr(level, "delta", 0) == 0  # the flow bound is attained
+    if not attained:
         bound = max(bound, _pair_bound(points, reach, level, loss))
     return max(0.0, bound * (1 - ROUNDING))
 
@@ -66,10 +66,10 @@ def _pair_bound(points: int, reach: int, level: Level, loss: str) -> float:
             return 0.0
         moves = np.array([min(-(-(2 * off - 1) // reach), MOST_TERMS)])
         return float(2 * equal_error_rates(level, moves)[0] * ((points + 1 - 2 * off) / points))
-    whole = _sum_over_pairs(points, reach, level, loss)
+    bound = _sum_over_pairs(points, reach, level, loss)
     if loss == "absolute" and reach > 1:  # on one residue class modulo the reach, errors are multiples of it
-        return max(whole, reach * _sum_over_pairs(points // reach, 1, level, loss))
-    return whole
+        return max(bound, reach * _sum_over_pairs(points // reach, 1, level, loss))
+    return bound
 
 
 def _sum_over_pairs(points: int, reach: int, level: Level, loss: str) -> float:
@@ -78,11 +78,11 @@ def _sum_over_pairs(points: int, reach: int, level: Level, loss: str) -> float:
     So there is a term for every m, however many steps the reach has; c(s) - c(s - 1) is 1 or 2s - 1, and the sums of
     it times (points + 1 - 2s) from one s to another are polynomials.
     """
-    total, start, length, far = 0.0, 1, 64, (points + 1) // 2
-    while start <= MOST_TERMS and (start - 1) * reach + 1 <= 2 * far:
+    total, start, length, depth = 0.0, 1, 64, (points + 1) // 2
+    while start <= MOST_TERMS and (start - 1) * reach + 1 <= 2 * depth:
         m = np.arange(start, min(start + length, MOST_TERMS + 1))
         errors = equal_error_rates(level, m)
-        ends = np.minimum(np.floor((np.append(m[0] - 1.0, m) * reach + 1) / 2), far)
+        ends = np.minimum(np.floor((np.append(m[0] - 1.0, m) * reach + 1) / 2), depth)
         low, high = ends[:-1], ends[1:]
         if loss == "absolute":
             shares = (high - low) * ((points - low - high) / points)
@@ -105,17 +105,17 @@ def equal_error_rates(level: Level, moves: NDArray[np.int64]) -> Floats:
     return np.asarray(level.lower_after(distinct // 2, start))[where]
 
 
-def _equal_error_rates_of_divergence(most: Floats) -> Floats:
-    """The least e at which the divergence (1 - 2e) log((1 - e)/e) of (1 - e, e) from (e, 1 - e) is at most `most`.
+def _equal_error_rates_of_divergence(divergence: Floats) -> Floats:
+    """The least e with divergence (1 - 2e) log((1 - e)/e) of (1 - e, e) from (e, 1 - e) at most `divergence`.
 
     m neighbours under rho-zCDP have a divergence of at most rho m^2 (Bun and Steinke 2016, Proposition 1.9); it is
     convex, so equal errors are least.
     """
-    low, high = np.zeros(len(most)), np.full(len(most), 0.5)
+    low, high = np.zeros(len(divergence)), np.full(len(divergence), 0.5)
     for _ in range(1100):
         middle = (low + high) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            over = ~((1 - 2 * middle) * (np.log1p(-middle) - np.log(middle)) <= most)
+            over = ~((1 - 2 * middle) * (np.log1p(-middle) - np.log(middle)) <= divergence)
         low, high = np.where(over, middle, low), np.where(over, high, middle)
         if np.all(high - low <= 1e-15 * high):
             break

@@ -140,8 +140,8 @@ def _fit_coefficients(d: int, n: int, gives: Floats) -> Floats:
 
 def _kinds(d: int, n: int) -> tuple[Integers, Integers]:
     """How many integers of an error on layer n rise and fall: all pairs up to reflection."""
-    most = np.arange(1, min(d - 1, n) + 1)
-    rising, falling = (grid.ravel() for grid in np.meshgrid(most, most, indexing="ij"))
+    counts = np.arange(1, min(d - 1, n) + 1)
+    rising, falling = (grid.ravel() for grid in np.meshgrid(counts, counts, indexing="ij"))
     valid = (rising <= falling) & (rising + falling <= d)
     return rising[valid], falling[valid]
 
@@ -152,13 +152,13 @@ def _coefficients(x: Integers, y: Integers, n: int) -> Floats:
     They depend on ten free coefficients, and last on 1: B and D freely, C as the mirror image of B, and A as what makes
     A n^2 + B n y + C x n + D x y = n^2.
     """
-    a, b, one, none = x / n, y / n, np.ones(len(x)), np.zeros(len(x))
-    rising = np.stack([one, a, b, a * a, a * b, b * b, *[none] * 5], axis=-1)
-    falling = np.stack([one, b, a, b * b, a * b, a * a, *[none] * 5], axis=-1)
-    both = np.stack([*[none] * 6, one, a + b, a * b, (a + b) ** 2, none], axis=-1)
-    product = -(rising * b[:, None] + falling * a[:, None] + both * (a * b)[:, None])
+    a, b, ones, zeros = x / n, y / n, np.ones(len(x)), np.zeros(len(x))
+    rising = np.stack([ones, a, b, a * a, a * b, b * b, *[zeros] * 5], axis=-1)
+    falling = np.stack([ones, b, a, b * b, a * b, a * a, *[zeros] * 5], axis=-1)
+    constant = np.stack([*[zeros] * 6, ones, a + b, a * b, (a + b) ** 2, zeros], axis=-1)
+    product = -(rising * b[:, None] + falling * a[:, None] + constant * (a * b)[:, None])
     product[:, -1] += 1
-    return np.stack([product, rising, falling, both])
+    return np.stack([product, rising, falling, constant])
 
 
 def _outflows(d: int, n: int) -> Floats:
@@ -185,9 +185,9 @@ def _outflows(d: int, n: int) -> Floats:
 def _least_weights(x: Integers, y: Integers, n: int) -> Floats:
     """The weights over v w at the four corners of (v, w): linear in 1/v and 1/w, so the least is at a corner."""
     ends = [(v, w) for v in (np.ones(len(x)), n - x + 1.0) for w in (np.ones(len(x)), n - y + 1.0)]
-    product, rising, falling, both = _coefficients(x, y, n)
+    product, rising, falling, constant = _coefficients(x, y, n)
     return np.concatenate(
-        [product + rising / w[:, None] + falling / v[:, None] + both / (v * w)[:, None] for v, w in ends]
+        [product + rising / w[:, None] + falling / v[:, None] + constant / (v * w)[:, None] for v, w in ends]
     )
 
 

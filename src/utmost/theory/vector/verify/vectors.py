@@ -103,9 +103,9 @@ def _side_checks(problem: Any, evidence: Mapping[str, Any], value: float) -> tup
     checks = []
     for name, bound, whom in (("noise", noise_bound, "noise"), ("average", average_bound, "mechanism on average")):
         if name in evidence:
-            least, proved = evidence[name], bound(problem, evidence)
-            if not isinstance(least, float) or not 0 <= least <= value:
+            claim, proved = evidence[name], bound(problem, evidence)
+            if not isinstance(claim, float) or not 0 <= claim <= value:
                 raise InvalidInput(f"what no private {whom} loses less than is a number from 0 to the loss.")
             text = f"no private {whom} loses less than {proved:.12g}"
-            checks.append(Check(name, least <= proved * (1 + MARGIN), text))
+            checks.append(Check(name, claim <= proved * (1 + MARGIN), text))
     return tuple(checks)

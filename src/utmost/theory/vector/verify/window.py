@@ -77,7 +77,7 @@ def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str,
     if not (isinstance(level, ApproxDP) and 0 < level.log_growth < 50) or shape == "any" or d < 1:
         raise InvalidInput("a flow is for levels with an epsilon, and integers that one row may change together.")
     radius, slack, steps = (_whole(evidence, name) for name in ("radius", "slack", "steps"))
-    least, room = (_positive(evidence, name) for name in ("least", "room"))
+    claim, room = (_positive(evidence, name) for name in ("least", "room"))
     wide, epsilon = steps * space.reach, steps * level.log_growth
     wrong = steps < 1 or epsilon > 50 or (steps > 1 and level.delta) or (slack and shape == "cube")
     if wrong or (wide > 1 and loss != "absolute"):
@@ -89,8 +89,8 @@ def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str,
         raise InvalidInput("where nobody moves anything, no window bounds a loss.")
     if math.comb(2 * radius + size, size) > MOST_PLACES[size]:
         raise InvalidInput("the window is too large to be checked.")
-    whole = space.moves == "sum-zero" and size == d
-    flow = _flow_result(shape, size, radius, slack, loss, whole, epsilon, least, room)
+    fixed_total = space.moves == "sum-zero" and size == d
+    flow = _flow_result(shape, size, radius, slack, loss, fixed_total, epsilon, claim, room)
     points = line_points(space) // wide
     if flow is None or points < 1:
         return 0.0
@@ -116,22 +116,30 @@ def damped_bound(proved: float, out: Floats, costs: Floats, share: float, epsilo
     """
     rate, bounds = (1 + ROUNDING) / math.expm1(epsilon), [0.0]
     for times in TIMES:  # every B from e^-eps/(1 - e^-eps) on is valid; take the best
-        most = max(0.0, float((out - times * rate * costs).max()))
-        bounds.append(proved - share * (times * rate * proved + most))
+        excess = max(0.0, float((out - times * rate * costs).max()))
+        bounds.append(proved - share * (times * rate * proved + excess))
     return max(bounds)
 
 
 @lru_cache(maxsize=64)
 def _flow_result(
-    shape: Moves, d: int, radius: int, slack: int, loss: str, whole: bool, epsilon: float, least: float, room: float
+    shape: Moves,
+    d: int,
+    radius: int,
+    slack: int,
+    loss: str,
+    fixed_total: bool,
+    epsilon: float,
+    claim: float,
+    room: float,
 ) -> tuple[float, Floats, Floats] | None:
     """(bound, outflow and cost of every error) of the maximum flow; None if errors outside the window cost less."""
     beyond = float(cost(loss, np.array(radius + 1 if loss == "absolute" else -(-(radius + 1) // max(2, d)))))
-    beyond /= d + whole
-    if beyond < least:
+    beyond /= d + fixed_total
+    if beyond < claim:
         return None
-    window = make_window(shape, d, radius, slack, loss, whole)
-    tails, heads, flow, unit = _largest_flow(window, epsilon, least, room)
+    window = make_window(shape, d, radius, slack, loss, fixed_total)
+    tails, heads, flow, unit = _largest_flow(window, epsilon, claim, room)
     n = len(window.costs)
     out, into = (np.bincount(ends, weights=flow, minlength=n) for ends in (tails, heads))  # whole numbers below 2^53
     scale = np.exp(epsilon * window.ranks) * unit / window.sizes
@@ -141,18 +149,18 @@ def _flow_result(
 
 
 def _largest_flow(
-    window: Window, epsilon: float, least: float, room: float
+    window: Window, epsilon: float, claim: float, room: float
 ) -> tuple[Integers, Integers, Integers, float]:
-    """The maximum flow from errors that cost less than `least` to those that cost more, and the weight of a unit."""
+    """The maximum flow from errors that cost less than `claim` to those that cost more, and the weight of a unit."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
     n, (costs, ranks, sizes, tails, heads) = len(window.costs), window
     weights = sizes * np.exp(-epsilon * ranks)
-    needs = weights * (costs - least)
+    needs = weights * (costs - claim)
     unit = float(-needs[needs < 0].sum()) / UNITS
     givers, takers = np.flatnonzero(needs < 0), np.flatnonzero(needs > 0)
-    through = weights * (costs + room * least) / math.expm1(epsilon)
+    through = weights * (costs + room * claim) / math.expm1(epsilon)
     limits = [np.full(len(tails), UNITS), through / unit, np.ceil(-needs[givers] / unit), needs[takers] / unit]
     # every error is split into an entry and, n places on, an exit; the last two nodes are source and sink
     starts = np.concatenate([tails + n, np.arange(n), np.full(len(givers), 2 * n), takers])
@@ -164,10 +172,10 @@ def _largest_flow(
 
 
 @lru_cache(maxsize=4)
-def make_window(shape: Moves, d: int, radius: int, slack: int, loss: str, whole: bool) -> Window:
+def make_window(shape: Moves, d: int, radius: int, slack: int, loss: str, fixed_total: bool) -> Window:
     """Errors of a rank up to `radius`, up to permutation and sign, and the moves that raise the rank.
 
-    With `whole`, one more integer makes up their sum, and its error costs as well.
+    With `fixed_total`, one more integer makes up their sum, and its error costs as well.
     """
     places = _wedge(d, radius)
     places = places[_ranks(shape, places, slack) <= radius]
@@ -182,7 +190,7 @@ def make_window(shape: Moves, d: int, radius: int, slack: int, loss: str, whole:
         tails.append(rising)
         heads.append(np.searchsorted(keys, _keys(_canonical(ends[rising]), radius)))
     pairs = np.unique(np.concatenate(tails) * len(places) + np.concatenate(heads))
-    summed = np.column_stack([places, -places.sum(axis=1)]) if whole else places
+    summed = np.column_stack([places, -places.sum(axis=1)]) if fixed_total else places
     costs = np.asarray(cost(loss, summed).mean(axis=1))
     return Window(costs, ranks, _sizes(places), pairs // len(places), pairs % len(places))
 
@@ -199,10 +207,10 @@ def _wedge(d: int, radius: int) -> Integers:
 
 def _canonical(points: Integers) -> Integers:
     """The representative up to permutation and sign: in falling order, the lexicographically larger of both signs."""
-    one, other = -np.sort(-points, axis=1), -np.sort(points, axis=1)
-    differ = one - other
+    falling, mirrored = -np.sort(-points, axis=1), -np.sort(points, axis=1)
+    differ = falling - mirrored
     first = np.take_along_axis(differ, np.argmax(differ != 0, axis=1)[:, None], axis=1)
-    return np.asarray(np.where(first < 0, other, one))
+    return np.asarray(np.where(first < 0, mirrored, falling))
 
 
 def _keys(places: Integers, radius: int) -> Integers:

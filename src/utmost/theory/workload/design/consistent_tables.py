@@ -85,20 +85,20 @@ def apportion(total: int, estimates: Sequence[float] | Floats) -> Integers:
     levels = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
     positive = np.flatnonzero(ordered > levels)
     level = levels[positive[-1]] if len(positive) else levels[0]
-    near = np.maximum(values - level, 0.0)
-    whole = np.floor(near + 1e-9).astype(np.int64)
-    over = int(whole.sum()) - total
-    order = np.argsort(-(near - whole), kind="stable")
+    shares = np.maximum(values - level, 0.0)
+    integers = np.floor(shares + 1e-9).astype(np.int64)
+    over = int(integers.sum()) - total
+    order = np.argsort(-(shares - integers), kind="stable")
     while over < 0:  # add what is missing, largest remainders first
         more = order[: min(-over, len(order))]
-        whole[more] += 1
+        integers[more] += 1
         over += len(more)
     while over > 0:  # rounding took too much: take it back from the largest
-        at = int(np.argmax(whole))
-        take = min(over, int(whole[at]))
-        whole[at] -= take
+        at = int(np.argmax(integers))
+        take = min(over, int(integers[at]))
+        integers[at] -= take
         over -= take
-    return np.asarray(whole)
+    return np.asarray(integers)
 
 
 def fit_margins(estimates: Floats, rows: Integers, columns: Integers) -> Integers:
@@ -112,33 +112,33 @@ def fit_margins(estimates: Floats, rows: Integers, columns: Integers) -> Integer
     >>> fit_margins(np.array([[1.6, -0.8], [2.2, 0.3]]), np.array([2, 2]), np.array([3, 1])).tolist()
     [[2, 0], [1, 1]]
     """
-    near = np.maximum(estimates, 0.0) + 1e-9
+    raked = np.maximum(estimates, 0.0) + 1e-9
     for _ in range(PASSES):
-        near *= (rows / np.maximum(near.sum(axis=1), 1e-300))[:, None]
-        by = columns / np.maximum(near.sum(axis=0), 1e-300)
-        near *= by
+        raked *= (rows / np.maximum(raked.sum(axis=1), 1e-300))[:, None]
+        by = columns / np.maximum(raked.sum(axis=0), 1e-300)
+        raked *= by
         if np.abs(by - 1).max(initial=0.0) < 1e-6:
             break
-    whole = np.floor(near).astype(np.int64)
+    integers = np.floor(raked).astype(np.int64)
     for axis, margin in ((1, rows), (0, columns)):  # raking ends early: nothing may exceed its margin
-        for at in np.flatnonzero(whole.sum(axis=axis) > margin):
-            line = whole[at] if axis == 1 else whole[:, at]
+        for at in np.flatnonzero(integers.sum(axis=axis) > margin):
+            line = integers[at] if axis == 1 else integers[:, at]
             line[:] = apportion(int(margin[at]), line.astype(float))
-    row_gaps, column_gaps = rows - whole.sum(axis=1), columns - whole.sum(axis=0)
+    row_gaps, column_gaps = rows - integers.sum(axis=1), columns - integers.sum(axis=0)
     width = len(columns)
-    for flat in np.argsort(-(near - whole), axis=None, kind="stable").tolist():
+    for flat in np.argsort(-(raked - integers), axis=None, kind="stable").tolist():
         i, j = divmod(flat, width)
         if row_gaps[i] and column_gaps[j]:
-            whole[i, j] += 1
+            integers[i, j] += 1
             row_gaps[i] -= 1
             column_gaps[j] -= 1
             if not row_gaps.any():
-                return whole
+                return integers
     i = j = 0
     while i < len(rows) and j < width:
         step = min(row_gaps[i], column_gaps[j])
-        whole[i, j] += step
+        integers[i, j] += step
         row_gaps[i] -= step
         column_gaps[j] -= step
         i, j = (i + 1, j) if not row_gaps[i] else (i, j + 1)
-    return whole
+    return integers

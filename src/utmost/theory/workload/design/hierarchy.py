@@ -102,27 +102,32 @@ def _candidates(
     tree: Tree, moves: Moves, reach: int, upper: int | None, level: Level
 ) -> Iterator[tuple[list[int], list[IndependentLaw], int]]:
     tables = Tables(sizes(tree), moves, reach, upper).lattices()
-    pure, one = pure_within(level), gaussian_law(level, Fraction(1))
+    pure, unit_gaussian = pure_within(level), gaussian_law(level, Fraction(1))
     if pure is not None and 0 < pure.log_growth < math.inf:
-        far = [max(1, sum_of_moves(table)) for table in tables]
-        whole = Fraction(int(pure.log_growth * (1 - 2**-40) * 10**12), 10**12)
-        shares = _best_shares(tree, lambda i, share: _laplace(float(whole) * share / far[i]))
+        sensitivities = [max(1, sum_of_moves(table)) for table in tables]
+        epsilon = Fraction(int(pure.log_growth * (1 - 2**-40) * 10**12), 10**12)
+        shares = _best_shares(tree, lambda i, share: _laplace(float(epsilon) * share / sensitivities[i]))
         yield (
             list(shares),
             [
-                IndependentLaw(tables[i].dimension, GeometricLaw(decay_above(pure_share(level, whole, part), far[i])))
+                IndependentLaw(
+                    tables[i].dimension, GeometricLaw(decay_above(pure_share(level, epsilon, part), sensitivities[i]))
+                )
                 for i, part in shares.items()
             ],
             1,
         )
-    if one is not None:
-        square = [max(1, square_of_moves(table)) for table in tables]
-        shares = _best_gaussian_shares(tree, tuple(square))
-        grain = FINE if isinstance(one, RoundedGaussian) else 1
+    if unit_gaussian is not None:
+        squared_sensitivities = [max(1, square_of_moves(table)) for table in tables]
+        shares = _best_gaussian_shares(tree, tuple(squared_sensitivities))
+        grain = FINE if isinstance(unit_gaussian, RoundedGaussian) else 1
         yield (
             list(shares),
             [
-                IndependentLaw(tables[i].dimension, type(one)(one.variance * square[i] * grain**2 * PARTS / part))
+                IndependentLaw(
+                    tables[i].dimension,
+                    type(unit_gaussian)(unit_gaussian.variance * squared_sensitivities[i] * grain**2 * PARTS / part),
+                )
                 for i, part in shares.items()
             ],
             grain,
@@ -174,10 +179,10 @@ def total_variance(tree: Tree, noise: list[float | None]) -> float:
     for level in range(len(tree) - 1, -1, -1):
         below = np.add.reduceat(up[0], np.cumsum((0, *tree[level]))[:-1])
         up.insert(0, own[level] ** 2 * (noise[level] or 0.0) + (1 - own[level]) ** 2 * below)
-    here, total = up[0], float(up[0].sum())
+    finals, total = up[0], float(up[0].sum())
     for level, children in enumerate(tree):
         below = np.add.reduceat(up[level + 1], np.cumsum((0, *children))[:-1])
-        over = np.repeat(below - here, children)  # variance from below less that of the final count
-        here = up[level + 1] - shares[level + 1] ** 2 * over
-        total += float(here.sum())
+        over = np.repeat(below - finals, children)  # variance from below less that of the final count
+        finals = up[level + 1] - shares[level + 1] ** 2 * over
+        total += float(finals.sum())
     return total

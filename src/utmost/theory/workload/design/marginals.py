@@ -143,13 +143,13 @@ def even_noise(sizes: tuple[int, ...], moves: Moves, reach: int, level: Level) -
     def mean(errors: Sequence[float]) -> float:
         return math.fsum(n * error for n, error in zip(sizes, errors, strict=True)) / sum(sizes)
 
-    pure, one = pure_within(level), gaussian_law(level, Fraction(1))
+    pure, unit_gaussian = pure_within(level), gaussian_law(level, Fraction(1))
     if pure is not None:
         epsilons = [pure.log_growth / (len(sizes) * max(1, sum_of_moves(table))) for table in tables]
         noise = [1 / (2 * math.sinh(e / 2) ** 2) if e < LARGE else 0.0 for e in epsilons]
         errors_by_noise.append((mean(noise), mean([1 / math.sinh(e) if e < LARGE else 0.0 for e in epsilons])))
-    if one is not None:
-        noise = [float(one.variance * len(sizes) * square_of_moves(table)) for table in tables]
+    if unit_gaussian is not None:
+        noise = [float(unit_gaussian.variance * len(sizes) * square_of_moves(table)) for table in tables]
         errors_by_noise.append(
             (mean(noise), math.sqrt(2 / math.pi) * mean([math.sqrt(variance) for variance in noise]))
         )
@@ -197,29 +197,30 @@ def _candidates(
     pure = pure_within(level)
     if pure is not None and pure.log_growth < math.inf:
         tables = Tables(tuple(cells(shape, released.columns) for released in plain), moves, reach, upper).lattices()
-        whole = Fraction(int(pure.log_growth * (1 - 2**-40) * 10**12), 10**12)
-        far = {released: sum_of_moves(table) for released, table in zip(plain, tables, strict=True)}
+        epsilon = Fraction(int(pure.log_growth * (1 - 2**-40) * 10**12), 10**12)
+        sensitivities = {released: sum_of_moves(table) for released, table in zip(plain, tables, strict=True)}
 
         def geometric(share: Floats) -> tuple[Floats, Floats]:
-            apart = np.array([*far.values()], dtype=float)
-            epsilons = np.minimum(float(whole) * share / apart, MOST_EPSILON)  # beyond, nothing is left to be gained
-            return 2 * np.sinh(epsilons / 2) ** 2, np.sinh(epsilons) * float(whole) / apart
+            apart = np.array([*sensitivities.values()], dtype=float)
+            epsilons = np.minimum(float(epsilon) * share / apart, MOST_EPSILON)  # beyond, nothing is left to be gained
+            return 2 * np.sinh(epsilons / 2) ** 2, np.sinh(epsilons) * float(epsilon) / apart
 
         shares = _best_shares(shape, published, plain, geometric)
         decays = {
-            released: decay_above(pure_share(level, whole, part), far[released]) for released, part in shares.items()
+            released: decay_above(pure_share(level, epsilon, part), sensitivities[released])
+            for released, part in shares.items()
         }
         yield (
             list(shares),
             [IndependentLaw(cells(shape, released.columns), GeometricLaw(decay)) for released, decay in decays.items()],
             1,
         )
-    one = gaussian_law(level, Fraction(1))
-    if one is not None:
-        yield _gaussian(shape, published, plain, (moves, reach, upper), one)
+    unit_gaussian = gaussian_law(level, Fraction(1))
+    if unit_gaussian is not None:
+        yield _gaussian(shape, published, plain, (moves, reach, upper), unit_gaussian)
         centred = [Released(table.columns, along) for table in plain if (along := _smallest(shape, table.columns))]
         if centred:
-            yield _gaussian(shape, published, plain + centred, (moves, reach, upper), one)
+            yield _gaussian(shape, published, plain + centred, (moves, reach, upper), unit_gaussian)
 
 
 def _smallest(shape: Shape, columns: Columns) -> Columns:
@@ -237,9 +238,9 @@ def _gaussian(
     published: tuple[Columns, ...],
     tables: Sequence[Released],
     neighbours: tuple[Moves, int, int | None],
-    one: GaussianLaw,
+    unit_gaussian: GaussianLaw,
 ) -> tuple[list[Released], list[IndependentLaw], int]:
-    """Gaussian noise of the best precisions on given tables; `one` is the noise that hides a change of one."""
+    """Gaussian noise of the best precisions on given tables; `unit_gaussian` hides a change of one."""
     moves, reach, _ = neighbours
     twice = {table: moves == "exchange" and cells(shape, table.columns) > 1 for table in tables}
     square = {
@@ -249,18 +250,18 @@ def _gaussian(
 
     shares = _best_gaussian_shares(shape, published, tuple(tables), tuple(float(square[table]) for table in tables))
     variances = {
-        table: one.variance * square[table] * cells(shape, table.centred) ** 2 * PARTS / part
+        table: unit_gaussian.variance * square[table] * cells(shape, table.centred) ** 2 * PARTS / part
         for table, part in shares.items()
     }  # in the units of the released tables
-    kind: type[GaussianLaw] = type(one) if max(variances.values()) < WIDEST_DISCRETE**2 else RoundedGaussian
+    kind: type[GaussianLaw] = type(unit_gaussian) if max(variances.values()) < WIDEST_DISCRETE**2 else RoundedGaussian
     finer = math.ceil(FINE / math.sqrt(min(variances.values()))) if kind is RoundedGaussian else 1
     grain = min(finer, FINE)
     for table in variances:
         variances[table] *= (-(-grain // cells(shape, table.centred))) ** 2
     if moves == "exchange" and any(table.centred for table in shares):
-        listed = tuple((table.columns, table.centred) for table in shares)
-        space = CentredTables(shape, listed, moves, reach, 0, grain)
-        spent = space.largest_square([1 / variance for variance in variances.values()]) * one.variance
+        names = tuple((table.columns, table.centred) for table in shares)
+        space = CentredTables(shape, names, moves, reach, 0, grain)
+        spent = space.largest_square([1 / variance for variance in variances.values()]) * unit_gaussian.variance
         variances = {
             table: Fraction(math.ceil(variance * spent * 10**6), 10**6) for table, variance in variances.items()
         }
@@ -277,11 +278,11 @@ def _best_gaussian_shares(
     return _best_shares(shape, published, tables, lambda share: (share * slopes, slopes))
 
 
-def pure_share(level: Level, whole: Fraction, part: int) -> ApproxDP:
+def pure_share(level: Level, epsilon: Fraction, part: int) -> ApproxDP:
     """A share of a pure level; the level itself if it is all of it."""
     if part == PARTS and isinstance(level, ApproxDP) and level.delta == 0:
         return level
-    return PureDP(whole * part / PARTS)
+    return PureDP(epsilon * part / PARTS)
 
 
 Precisions = Callable[[Floats], tuple[Floats, Floats]]

@@ -61,15 +61,15 @@ def cells_or_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "
     >>> space == cells, round(sum_losses(noise, ["absolute"])["absolute"], 4)
     (True, 2.3215)
     """
-    added = None
+    noise_on_cells = None
     with suppress(UnsupportedLevel):
-        added = best_vector_noise(cells, level, loss, True)
-    if cells.dimension <= MOST_DIRECT or added is None:
-        limit = math.inf if added is None else sum_losses(added, (loss,))[loss]
-        direct = best_vector_noise(counts, level, loss, limit=limit)
-        if added is None or limit > direct.mean(loss):
-            return counts, direct
-    return cells, added
+        noise_on_cells = best_vector_noise(cells, level, loss, True)
+    if cells.dimension <= MOST_DIRECT or noise_on_cells is None:
+        limit = math.inf if noise_on_cells is None else sum_losses(noise_on_cells, (loss,))[loss]
+        noise_on_counts = best_vector_noise(counts, level, loss, limit=limit)
+        if noise_on_cells is None or limit > noise_on_counts.mean(loss):
+            return counts, noise_on_counts
+    return cells, noise_on_cells
 
 
 def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:
@@ -129,8 +129,8 @@ def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tup
     for m in some.tolist():
         power = power * growth if m == last + 1 else growth**m
         last = m
-        one = np.fft.irfft(power, len(chances))[: len(chances) // 2]
-        within = 2 * np.cumsum(one) - one[0]
+        law_of_sum = np.fft.irfft(power, len(chances))[: len(chances) // 2]
+        within = 2 * np.cumsum(law_of_sum) - law_of_sum[0]
         n = int(np.searchsorted(np.maximum.accumulate(within), share))
         widths.append(n * width + m * (width // 2))
     widths[0] = law.half_width(confidence)
@@ -169,24 +169,24 @@ def _law_of_sum(law: IndependentLaw, last: bool) -> tuple[Floats, Floats, int]:
         power = growth**d
     else:  # the mean of g, g^2, ..., g^d
         apart = 1 - growth
-        near = apart < 1e-12
-        power = np.where(near, 1.0, growth * (1 - growth**d) / (d * np.where(near, 1.0, apart)))
+        degenerate = apart < 1e-12
+        power = np.where(degenerate, 1.0, growth * (1 - growth**d) / (d * np.where(degenerate, 1.0, apart)))
     n = len(chances)
     places = (np.arange(n) + n // 2) % n - n // 2
     return places.astype(float), np.fft.irfft(power, n), width
 
 
-def _law_on_circle(law: IndependentLaw, most: int, deviations: float, rare: int) -> tuple[Floats, int]:
+def _law_on_circle(law: IndependentLaw, most_bins: int, deviations: float, rare: int) -> tuple[Floats, int]:
     """The law of one noise on a circle, in bins of odd width, and that width.
 
     Half the circle covers so many standard deviations of the sum of all, and what one noise exceeds once in `rare`
     times.
     """
     deviation = math.sqrt(law.mean("squared"))
-    far = deviations * deviation * math.sqrt(law.dimension) + law.half_width(1 - Fraction(1, rare)) + 2
-    width = math.ceil(2 * far / most)
+    radius = deviations * deviation * math.sqrt(law.dimension) + law.half_width(1 - Fraction(1, rare)) + 2
+    width = math.ceil(2 * radius / most_bins)
     width += width % 2 == 0
-    n = 1 << max(4, math.ceil(math.log2(2 * far / width)))
+    n = 1 << max(4, math.ceil(math.log2(2 * radius / width)))
     half = n // 2
     tails = np.asarray(law.tail(np.arange(half + 1) * width + (width + 1) // 2))  # beyond the bins 0, 1, 2, ...
     right = tails[:-1] - tails[1:]

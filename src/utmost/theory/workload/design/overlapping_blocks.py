@@ -53,9 +53,9 @@ def tent_strategies(cells: int, sums: Sums) -> Iterator[tuple[float, int, Rows]]
     shares = blocks / (1 + blocks.sum(axis=0))
     tents = ((total, _rounded_weights(shares, total)) for total in TOTALS)
     even = ((2, _even_blocks(cells, max(2, round(cells**power)))) for power in SIZES)
-    for total, whole in (*even, *tents):
-        own = total - whole.sum(axis=0)
-        yield mean_spread(own, whole, sums), total, (*_as_rows(np.diag(own)), *_as_rows(whole))
+    for total, weights in (*even, *tents):
+        own = total - weights.sum(axis=0)
+        yield mean_spread(own, weights, sums), total, (*_as_rows(np.diag(own)), *_as_rows(weights))
 
 
 def _even_blocks(cells: int, size: int) -> NDArray[np.int64]:
@@ -66,11 +66,11 @@ def _even_blocks(cells: int, size: int) -> NDArray[np.int64]:
 
 def _rounded_weights(shares: Floats, total: int) -> NDArray[np.int64]:
     """The weights of cells in blocks as integers, lowered where a cell would have no weight of its own."""
-    whole = np.rint(shares * total).astype(np.int64)
-    while (short := np.flatnonzero(whole.sum(axis=0) >= total)).size:
-        least = np.where(whole[:, short] > 0, shares[:, short], np.inf).argmin(axis=0)
-        whole[least, short] -= 1
-    return np.asarray(whole[whole.any(axis=1)])
+    weights = np.rint(shares * total).astype(np.int64)
+    while (short := np.flatnonzero(weights.sum(axis=0) >= total)).size:
+        smallest_block = np.where(weights[:, short] > 0, shares[:, short], np.inf).argmin(axis=0)
+        weights[smallest_block, short] -= 1
+    return np.asarray(weights[weights.any(axis=1)])
 
 
 def _as_rows(weights: NDArray[np.int64]) -> Rows:
@@ -155,7 +155,7 @@ def times_gram(rows: Floats, sums: Sums) -> Floats:
     """Multiply rows by S = W'W using running sums: S_ij is how many sums contain both i and j (`sum_products`)."""
     if sums == "running":
         return np.asarray(np.cumsum(np.cumsum(rows, axis=1)[:, ::-1], axis=1)[:, ::-1])
-    after, before = np.arange(rows.shape[1], 0, -1.0), np.arange(1.0, rows.shape[1] + 1)
-    low = np.cumsum(rows * before, axis=1) * after
-    high = (np.cumsum((rows * after)[:, ::-1], axis=1)[:, ::-1] - rows * after) * before
+    later, earlier = np.arange(rows.shape[1], 0, -1.0), np.arange(1.0, rows.shape[1] + 1)
+    low = np.cumsum(rows * earlier, axis=1) * later
+    high = (np.cumsum((rows * later)[:, ::-1], axis=1)[:, ::-1] - rows * later) * earlier
     return np.asarray(low + high)

@@ -62,17 +62,17 @@ def best_carried(cells: Lattice, level: Level, loss: str = "absolute", limit: fl
     >>> law.widths, round(carried_losses(law, "absolute"), 4)                # noise on every cell alone: 2.3215
     ((1, 1, 1, 1, 1, 1, 1, 1, 1), 1.9317)
     """
-    far, pure = sum_of_moves(cells), pure_within(level)
-    if pure is None or far == 0 or not 2 <= cells.dimension <= MOST_COUNTS:
+    sensitivity, pure = sum_of_moves(cells), pure_within(level)
+    if pure is None or sensitivity == 0 or not 2 <= cells.dimension <= MOST_COUNTS:
         return None
-    if not LEAST <= pure.log_growth / far <= LARGEST:
+    if not LEAST <= pure.log_growth / sensitivity <= LARGEST:
         return None
-    decay, d = decay_above(pure, far), cells.dimension
+    decay, d = decay_above(pure, sensitivity), cells.dimension
 
     def loss_at(widths: tuple[int, ...]) -> float:
         return carried_losses(CarriedLaw(decay, widths), loss)
 
-    epsilon = pure.log_growth / far
+    epsilon = pure.log_growth / sensitivity
     if pure != level and loss_at(_shape(d, epsilon, POWERS[1], SCALES[MIDDLE])) > HOPELESS * limit:
         return None
     first = _best_shape(d, epsilon, loss_at) if epsilon < 1 else min(_shapes(d, epsilon), key=loss_at)
@@ -80,7 +80,7 @@ def best_carried(cells: Lattice, level: Level, loss: str = "absolute", limit: fl
         return None
     if d > MOST_MOVED:
         return CarriedLaw(decay, first)
-    return CarriedLaw(decay, _coordinate_descent(first, loss_at, max(1, round(0.1 * far / pure.log_growth))))
+    return CarriedLaw(decay, _coordinate_descent(first, loss_at, max(1, round(0.1 * sensitivity / pure.log_growth))))
 
 
 def carried_losses(law: CarriedLaw, loss: str, last: bool = False) -> float:

@@ -128,10 +128,10 @@ def _candidates(cells: Lattice, level: Level, sums: Sums) -> Iterator[tuple[floa
     """Candidate strategies with their mean variance and their noise."""
     pure = pure_within(level)
     if pure is not None:
-        far = cells.reach if cells.moves == "any" else 2 * cells.reach
+        sensitivity = cells.reach if cells.moves == "any" else 2 * cells.reach
 
         def mean_variance(blocks: tuple[float, int, Rows]) -> float:
-            return blocks[0] * GeometricLaw(decay_above(pure, blocks[1] * far)).mean("squared")
+            return blocks[0] * GeometricLaw(decay_above(pure, blocks[1] * sensitivity)).mean("squared")
 
         strategy = Strategy(cells, min(tent_strategies(cells.dimension, sums), key=mean_variance)[2])
         yield _with_mean_variance(strategy, GeometricLaw(decay_above(pure, strategy.farthest)), sums)
@@ -155,10 +155,10 @@ def _factorisation_rows(m: int, sums: Sums) -> tuple[tuple[int, tuple[int, ...]]
     best = _root(sum_products(m, sums) * np.sqrt(np.outer(scale, scale))) / np.sqrt(np.outer(scale, scale))
     best /= np.sqrt(np.outer(np.diag(best), np.diag(best)))
     factor = np.linalg.cholesky(best).T  # upper: row i has cells i, i + 1, ...
-    whole = np.rint(factor * SCALE).astype(int)
-    squares = np.square(whole).sum(axis=0) - np.square(np.diag(whole))
-    np.fill_diagonal(whole, [max(1, math.isqrt(max(1, SCALE**2 - square))) for square in squares.tolist()])
-    return tuple((i, tuple(row[i:].tolist())) for i, row in enumerate(whole))
+    weights = np.rint(factor * SCALE).astype(int)
+    squares = np.square(weights).sum(axis=0) - np.square(np.diag(weights))
+    np.fill_diagonal(weights, [max(1, math.isqrt(max(1, SCALE**2 - square))) for square in squares.tolist()])
+    return tuple((i, tuple(row[i:].tolist())) for i, row in enumerate(weights))
 
 
 @lru_cache(maxsize=16)
@@ -201,13 +201,16 @@ def best_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "abso
     def loss_of_noise(by: str) -> float:
         return sum_losses(noise, (by,))[by] if space == cells else float(noise.mean(by))
 
-    least, pair = loss_of_noise(loss), _strategy(cells, level, "running") if loss in ("absolute", "squared") else None
+    best_loss, pair = (
+        loss_of_noise(loss),
+        _strategy(cells, level, "running") if loss in ("absolute", "squared") else None,
+    )
     better = None if pair is None else strategy_solution(*pair, level, loss, proved=False)
     summed = math.inf if better is None else count_losses(better)[loss]
-    carried = best_carried(cells, level, loss, min(least, summed))
-    if carried is not None and any(carried.widths) and carried_losses(carried, loss) < least:
-        space, noise, least = cells, carried, carried_losses(carried, loss)
-    if pair and better and summed < least and better.value <= loss_of_noise("squared"):
+    carried = best_carried(cells, level, loss, min(best_loss, summed))
+    if carried is not None and any(carried.widths) and carried_losses(carried, loss) < best_loss:
+        space, noise, best_loss = cells, carried, carried_losses(carried, loss)
+    if pair and better and summed < best_loss and better.value <= loss_of_noise("squared"):
         return strategy_solution(*pair, level, loss) if proved else better
     if space == counts:
         return (best_vector if proved else sketch_vector)(counts, level, loss)

@@ -128,7 +128,7 @@ def tree_optimum(tree: Tree) -> float:
     leaves = many[-1]
     if all(len(set(level)) == 1 for level in tree):
         roots = [math.sqrt(math.fsum(leaves / n for n in many[k:])) for k in range(len(many))]
-        spaces = [n - before for n, before in zip(many, (0, *many), strict=False)]
+        spaces = [n - previous for n, previous in zip(many, (0, *many), strict=False)]
         return math.fsum(d * root for d, root in zip(spaces, roots, strict=True)) ** 2 / leaves
     if leaves > MOST_LEAVES:
         return float(sum(many))

@@ -81,14 +81,14 @@ def flow_bound(space: Lattice, level: ApproxDP, evidence: Evidence) -> float:
         `widths` of the ranks, `radius` (of the near part), `far`, `steps` (how many rows wide), `least` (the l) and
         `room`: no more than (slope·cost + room·l)/(e^epsilon - 1) goes along any move near by.
     """
-    widths, (radius, far, steps), (least, room) = _read_evidence(evidence)
+    widths, (radius, outer_radius, steps), (claim, room) = _read_evidence(evidence)
     d, wide, epsilon = len(widths) + 1, steps * space.reach, steps * level.log_growth
     points = (space.width + 1) // wide if wide else 0
     if d > space.dimension or not 1e-3 <= epsilon <= 20:
         raise InvalidInput("a flow is for two or three of the counts, and epsilons that floats can add up.")
     if points < 1:
         return 0.0
-    best = _flow_result(widths, radius, far, epsilon, least, room)
+    best = _flow_result(widths, radius, outer_radius, epsilon, claim, room)
     if best is None:
         return 0.0
     proved, leaves, costs = best
@@ -97,34 +97,36 @@ def flow_bound(space: Lattice, level: ApproxDP, evidence: Evidence) -> float:
 
 @lru_cache(maxsize=64)
 def _flow_result(
-    widths: tuple[int, ...], radius: int, far: int, epsilon: float, least: float, room: float
+    widths: tuple[int, ...], radius: int, outer_radius: int, epsilon: float, claim: float, room: float
 ) -> tuple[float, Floats, Floats] | None:
     """(bound of the maximum flow, the most that leaves each error by one move, costs of errors).
 
     None if errors far out cost less than the bound to be proved.
     """
-    errors = make_errors(widths, radius, far)
+    errors = make_errors(widths, radius, outer_radius)
     n, d = errors.near, len(widths) + 1
-    beyond = (far + 1) / (2 * d)  # |z_1| + ... + |z_d| is at least the rank, and at most 2d times the cost
-    if min(beyond, float(errors.costs[n:].min(initial=math.inf))) < least:
+    beyond = (outer_radius + 1) / (2 * d)  # |z_1| + ... + |z_d| is at least the rank, and at most 2d times the cost
+    if min(beyond, float(errors.costs[n:].min(initial=math.inf))) < claim:
         return None
     lowered, best = np.zeros(n, dtype=np.int64), None
     for _ in range(ROUNDS):
         everywhere, shares = _lowering_beyond(errors, lowered)
         weights = errors.sizes * np.exp(-epsilon * (errors.ranks - everywhere))
-        capacity = _far_capacity(errors, shares, weights * (errors.costs - least))
-        near = _rank_steps(errors, lowered)
-        flow, net, unit, stuck = _largest_flow(near, weights, capacity.sum(axis=1), epsilon, least, room)
+        capacity = _far_capacity(errors, shares, weights * (errors.costs - claim))
+        near_part = _rank_steps(errors, lowered)
+        flow, net, unit, stuck = _largest_flow(near_part, weights, capacity.sum(axis=1), epsilon, claim, room)
         surplus = unit / weights[:n] * net
         proved = min(
-            float((errors.costs[:n] - surplus - ROUNDING * np.abs(surplus)).min()), beyond, least * (1 - SPARE)
+            float((errors.costs[:n] - surplus - ROUNDING * np.abs(surplus)).min()), beyond, claim * (1 - SPARE)
         )
         if best is None or proved > best[0]:
             leaves = capacity / weights[:, None]
-            flows = flow * unit / weights[near.tails] / np.where(near.tails == 0, 2, 1)  # from 0, in both directions
-            np.maximum.at(leaves, (near.tails, near.cells), flows)
+            flows = (
+                flow * unit / weights[near_part.tails] / np.where(near_part.tails == 0, 2, 1)
+            )  # from 0, in both directions
+            np.maximum.at(leaves, (near_part.tails, near_part.cells), flows)
             best = proved, leaves.max(axis=1) * (1 + SPARE), errors.costs
-        if proved >= least * (1 - ENOUGH):
+        if proved >= claim * (1 - ENOUGH):
             break
         lowered = lowered + stuck
     return best
@@ -172,9 +174,9 @@ def _far_capacity(errors: Errors, shares: Floats, takes: Floats) -> Floats:
 
 
 def _largest_flow(
-    errors: Errors, weights: Floats, capacity: Floats, epsilon: float, least: float, room: float
+    errors: Errors, weights: Floats, capacity: Floats, epsilon: float, claim: float, room: float
 ) -> tuple[Integers, Integers, float, NDArray[np.bool_]]:
-    """The maximum flow of the near part, from errors that cost less than `least` to others and beyond, in integers.
+    """The maximum flow of the near part, from errors that cost less than `claim` to others and beyond, in integers.
 
     Returns the flow along each move, the net inflow of each error (negative if it gives), the weight of a unit, and the
     errors from which more would flow if it could: one side of the minimum cut.
@@ -184,16 +186,16 @@ def _largest_flow(
 
     n, tails, heads = errors.near, errors.tails, errors.heads
     costs, weights = errors.costs[:n], weights[:n]
-    needs = weights * (costs - least)
+    needs = weights * (costs - claim)
     unit = float(-needs[needs < 0].sum()) / UNITS
     beyond = np.minimum(capacity[:n] / unit, UNITS).astype(np.int64)
     takes = beyond + np.minimum(np.maximum(needs, 0) / unit, UNITS).astype(np.int64)
     givers, takers = np.flatnonzero(needs < 0), np.flatnonzero(takes)
     starts = np.concatenate([tails, np.full(len(givers), n), takers])  # the last two nodes give and take
     ends = np.concatenate([heads, givers, np.full(len(takers), n + 1)])
-    most = weights * (SLOPES[errors.parents.shape[1]] * costs + room * least) / (unit * math.expm1(epsilon))
-    most[0] *= 2  # from 0, both directions are one move here
-    limits = np.concatenate([most[tails], np.ceil(-needs[givers] / unit), takes[takers]])
+    move_limits = weights * (SLOPES[errors.parents.shape[1]] * costs + room * claim) / (unit * math.expm1(epsilon))
+    move_limits[0] *= 2  # from 0, both directions are one move here
+    limits = np.concatenate([move_limits[tails], np.ceil(-needs[givers] / unit), takes[takers]])
     capacities = csr_array((np.minimum(limits, UNITS).astype(np.int32), (starts, ends)), shape=(n + 2, n + 2))
     flow_matrix = maximum_flow(capacities, n, n + 1).flow
     flow = np.maximum(_entries(flow_matrix, tails, heads), 0)
@@ -208,31 +210,31 @@ def _largest_flow(
 
 def _entries(matrix: Any, rows: Integers, columns: Integers) -> Integers:
     """Entries of a sparse matrix at places that are sorted by row, then column; 0 where it has none."""
-    listed = matrix.tocoo()
+    entries = matrix.tocoo()
     side = matrix.shape[1]
-    places = listed.row.astype(np.int64) * side + listed.col
+    places = entries.row.astype(np.int64) * side + entries.col
     order = np.argsort(places)
     targets = rows.astype(np.int64) * side + columns
     at = np.minimum(np.searchsorted(places, targets, sorter=order), len(places) - 1)
     present = places[order[at]] == targets
-    return np.where(present, listed.data[order[at]], 0).astype(np.int64)
+    return np.where(present, entries.data[order[at]], 0).astype(np.int64)
 
 
 @lru_cache(maxsize=4)
-def make_errors(widths: tuple[int, ...], radius: int, far: int) -> Errors:
-    """Errors up to sign of a rank up to `far`, in the order of ranks; those up to `radius` with their moves."""
+def make_errors(widths: tuple[int, ...], radius: int, outer_radius: int) -> Errors:
+    """Errors up to sign of a rank up to `outer_radius`, in the order of ranks, with moves up to `radius`."""
     d, wide = len(widths) + 1, np.array([*widths, 0])
-    ends = far + wide + 1
+    ends = outer_radius + wide + 1
     if math.prod((2 * ends + 1).tolist()) > MOST_PLACES[d]:
         raise InvalidInput("so many errors are not checked.")
     strides = np.cumprod([1, *(2 * ends + 1)[:0:-1]])[::-1]
     grids = np.meshgrid(np.arange(ends[0] + 1), *[np.arange(-end, end + 1) for end in ends[1:]], indexing="ij")
     singles = np.stack([grid.reshape(-1) for grid in grids], axis=1)[int(ends[1:] @ strides[1:]) :]
     rank = np.maximum(np.abs(singles) - wide, 0).sum(axis=1)
-    order = np.argsort(rank, kind="stable")[: int((rank <= far).sum())]
+    order = np.argsort(rank, kind="stable")[: int((rank <= outer_radius).sum())]
     keys, singles, rank = order, singles[order], rank[order]  # a key is a place in the grid from the middle on
-    near = int(np.searchsorted(rank, radius, side="right"))
-    if near > MOST_NEAR:
+    near_count = int(np.searchsorted(rank, radius, side="right"))
+    if near_count > MOST_NEAR:
         raise InvalidInput("so many errors near by are not checked.")
     place = np.full(int(keys.max()) + 1, -1)
     place[keys] = np.arange(len(keys))
@@ -243,13 +245,13 @@ def make_errors(widths: tuple[int, ...], radius: int, far: int) -> Errors:
     errors = singles.copy()
     errors[:, 1:] -= np.clip(singles[:, :-1], -wide[:-1], wide[:-1])
     costs = np.abs(np.cumsum(errors, axis=1)).mean(axis=1)
-    tails, heads, cells = _neighbour_pairs(errors[:near], rank[:near], radius, widths, index_of)
-    beyond = singles[near:] - np.clip(singles[near:], -wide, wide)
+    tails, heads, cells = _neighbour_pairs(errors[:near_count], rank[:near_count], radius, widths, index_of)
+    beyond = singles[near_count:] - np.clip(singles[near_count:], -wide, wide)
     steps = np.eye(d, dtype=np.int64)[None] * np.sign(beyond)[:, :, None]
-    parents = np.stack([index_of(singles[near:] - steps[:, i]) for i in range(d)], axis=1)
-    shares = np.abs(beyond) / np.maximum(rank[near:], 1)[:, None]
+    parents = np.stack([index_of(singles[near_count:] - steps[:, i]) for i in range(d)], axis=1)
+    shares = np.abs(beyond) / np.maximum(rank[near_count:], 1)[:, None]
     sizes = np.where(keys == 0, 1.0, 2.0)
-    return Errors(costs, rank, sizes, near, tails, heads, cells, parents, shares)
+    return Errors(costs, rank, sizes, near_count, tails, heads, cells, parents, shares)
 
 
 def _neighbour_pairs(
@@ -304,7 +306,7 @@ def _read_evidence(evidence: Evidence) -> tuple[tuple[int, ...], tuple[int, int,
         raise InvalidInput("a flow between errors of nested counts has whole numbers for its sizes.")
     if any(not isinstance(number, float) or not 0 < number < 1e6 for number in claims):
         raise InvalidInput("a flow between errors of nested counts has numbers above 0 for its claims.")
-    radius, far, steps = numbers
-    if not 1 <= radius <= far or steps < 1:
+    radius, outer_radius, steps = numbers
+    if not 1 <= radius <= outer_radius or steps < 1:
         raise InvalidInput("the far part of a flow begins where the near one ends.")
-    return tuple(widths), (radius, far, steps), (claims[0], claims[1])
+    return tuple(widths), (radius, outer_radius, steps), (claims[0], claims[1])
