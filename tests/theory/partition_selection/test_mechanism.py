@@ -46,8 +46,8 @@ def test_keep_probabilities_are_the_orbit(ratio, delta):
     assert law.release_probability(np.arange(61)) == pytest.approx([float(p) for p in expected], rel=1e-12)
     for n in (0, 1, 2, 7, 31, 60):
         assert abs(float(1 - expected[n]) - float(law.enclose_missing(n, 128))) <= 1e-15
-    assert law.missing(law.sure - 1) > 0
-    assert law.missing(law.sure) == 0
+    assert law.hidden_probability(law.sure - 1) > 0
+    assert law.hidden_probability(law.sure) == 0
 
 
 def test_gaussian_steps_follow_their_own_level():
@@ -59,7 +59,9 @@ def test_gaussian_steps_follow_their_own_level():
     assert kept[inside + 1] == pytest.approx(lost + (1 - lost) * moved, rel=1e-10)
     assert kept[[1, -1]].tolist() == [lost, 1]
     for n in (1, 5, law.half, law.sure - 1, law.sure):
-        assert float(law.enclose_missing(n, 128)) == pytest.approx(float(law.missing(n)), rel=1e-9, abs=1e-15)
+        assert float(law.enclose_missing(n, 128)) == pytest.approx(
+            float(law.hidden_probability(n)), rel=1e-9, abs=1e-15
+        )
 
 
 def test_a_tiny_probability_to_tell_all_is_drawn():

@@ -39,10 +39,10 @@ def again(workload, level, monkeypatch):
     """Asked once more, as by another process: what came of it, and whether it was found anew."""
     from utmost.theory.workload.design import optimize
 
-    made, found = [], optimize._designed
+    made, found = [], optimize._optimize
     best_workload.cache_clear()
     with monkeypatch.context() as patched:
-        patched.setattr(optimize, "_designed", lambda *given: made.append(1) or found(*given))
+        patched.setattr(optimize, "_optimize", lambda *given: made.append(1) or found(*given))
         return best_workload(workload, level), bool(made)
 
 

@@ -152,7 +152,7 @@ def best_law(changes: int, level: Level) -> ThresholdLaw:
     if changes == 1:
         return ThresholdLaw(level)
     candidates: list[tuple[float, int, ThresholdLaw]] = []
-    for place, law in enumerate((*_composed(changes, level), *_gaussian(changes, level))):
+    for place, law in enumerate((*_composition_laws(changes, level), *_gaussian_laws(changes, level))):
         try:
             candidates.append((law.mean_users, place, law))
         except TooLarge:
@@ -174,7 +174,7 @@ def _gaussian_law(changes: int, level: ApproxGaussianDP) -> ThresholdLaw:
     return ThresholdLaw(GaussianDP(_root(Fraction(level.mu) ** 2 / changes)), Fraction(f"{lost:.15g}"))
 
 
-def _composed(changes: int, level: ApproxDP) -> Iterator[ThresholdLaw]:
+def _composition_laws(changes: int, level: ApproxDP) -> Iterator[ThresholdLaw]:
     """Equal (epsilon, delta) levels that compose to the level: larger epsilons leave less delta for the steps."""
     epsilon, delta = _decimal(level), float(level.delta)
     usable = []
@@ -199,7 +199,7 @@ def _composed_delta(epsilon: float, changes: int, i: int) -> float:
     return float(np.sum(np.exp(base) * np.expm1(2 * (i - terms) * epsilon)))
 
 
-def _gaussian(changes: int, level: ApproxDP) -> Iterator[ThresholdLaw]:
+def _gaussian_laws(changes: int, level: ApproxDP) -> Iterator[ThresholdLaw]:
     """Gaussian steps with a loss probability, for several shares of delta."""
     delta = float(level.delta)
     for share in LOSS_SHARES:

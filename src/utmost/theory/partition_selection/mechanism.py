@@ -99,7 +99,7 @@ class ThresholdLaw:
 
     # ---- probabilities ----
 
-    def missing(self, n: ArrayLike) -> Floats:
+    def hidden_probability(self, n: ArrayLike) -> Floats:
         """The probability that a key with n holders is not released, in floats: with all digits where it is small."""
         at = np.asarray(n, dtype=np.int64)
         if isinstance(self.level, ApproxDP):
@@ -118,12 +118,12 @@ class ThresholdLaw:
         """The least number of holders from which on a key is certainly released."""
         if isinstance(self.level, GaussianDP):
             return len(self._gaussian_orbit[0]) - 1
-        if self.missing(MOST_USERS) > 0:
+        if self.hidden_probability(MOST_USERS) > 0:
             raise TooLarge(
                 f"at {self.level} even a key of {MOST_USERS:,} users may stay hidden; allow a larger level, or fewer "
                 "keys of each unit."
             )
-        return first_integer(lambda n: bool(self.missing(n) == 0), 1)
+        return first_integer(lambda n: bool(self.hidden_probability(n) == 0), 1)
 
     @cached_property
     def half(self) -> int:
@@ -133,7 +133,7 @@ class ThresholdLaw:
     @cached_property
     def hidden(self) -> Floats:
         """The probabilities that a key with 0, 1, ..., `sure` holders is not released."""
-        return self.missing(np.arange(self.sure + 1))
+        return self.hidden_probability(np.arange(self.sure + 1))
 
     @property
     def mean_users(self) -> float:

@@ -40,7 +40,7 @@ from utmost.mechanism.noise.layers import LayerNoise
 from utmost.privacy import Level
 from utmost.space.integers import unlisted_from_json, unlisted_to_json
 from utmost.space.line import MOST_LISTED, Line, cost, require_line_loss, spread_out, tolerance
-from utmost.theory.scalar.line_sums import Listed, expected_cut_off, worst_cut_off
+from utmost.theory.scalar.line_sums import ListedPrior, expected_clamped_loss, worst_clamped_loss
 
 Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
 NOISES: dict[str, Any] = {law.kind: law for law in (LayerNoise, CanonicalLaw, GaussianNoise)}
@@ -137,10 +137,10 @@ class LineMechanism(ExactMechanism):
         outputs = max(len(self.law(self.line.first + place)[0]) for place in (places[0], places[-1]))
         if len(places) * outputs > MOST_ERRORS:
             raise TooLarge(f"errors at {len(places)} points, of {outputs} answers each, take too long to add up.")
-        reach = max(int(np.abs(self._off(place)[0]).max()) for place in places)
+        reach = max(int(np.abs(self._errors_at(place)[0]).max()) for place in places)
         chances_of_error = np.zeros(2 * reach + 1)
         for place in places:
-            off, chances = self._off(place)
+            off, chances = self._errors_at(place)
             point_chances = np.bincount(off + reach, chances, 2 * reach + 1)
             if symmetric:  # the last of these places represents all between the ends
                 chances_of_error += (
@@ -152,7 +152,7 @@ class LineMechanism(ExactMechanism):
                 chances_of_error += point_chances * (1 / points if self.prior is None else self.prior[place])
         return -reach, chances_of_error
 
-    def _off(self, place: int) -> tuple[Integers, Floats]:
+    def _errors_at(self, place: int) -> tuple[Integers, Floats]:
         released, chances = self.law(self.line.first + place)
         return released - self.line.first - place, chances
 
@@ -235,7 +235,7 @@ class NoisyLine(LineMechanism):
     @property
     def guesses(self) -> bool:
         """Whether answers are best guesses: not if the noise is too wide for a table of them."""
-        return self.remap == "best" and self._wide <= MOST_GUESSED
+        return self.remap == "best" and self._noise_width <= MOST_GUESSED
 
     def sample(self, point: Any) -> int:
         """Draw a private answer: exact noise, then the public function."""
@@ -255,7 +255,7 @@ class NoisyLine(LineMechanism):
         if self.remap == "none":
             return self.noise.mean(loss)
         if not self.guesses:
-            return expected_cut_off(self.line.points - 1, self.noise, loss, self.prior)
+            return expected_clamped_loss(self.line.points - 1, self.noise, loss, self.prior)
         return self._table.expected(loss, self._shifts)
 
     def law(self, point: int) -> tuple[Integers, Floats]:
@@ -264,7 +264,7 @@ class NoisyLine(LineMechanism):
                 raise TooLarge(f"noise as wide as {self.noise.wide} is too wide to be listed; use a larger level.")
             steps = np.arange(-self.noise.wide, self.noise.wide + 1)
             return point + steps, self.noise.probability(steps)
-        position, first, wide = point - self.line.first, self.line.first, self._wide
+        position, first, wide = point - self.line.first, self.line.first, self._noise_width
         if self.guesses:
             below, above = min(position + self._period, wide), min(self._last + self._period - position, wide)
             outputs = np.arange(position - below, position + above + 1)
@@ -281,7 +281,7 @@ class NoisyLine(LineMechanism):
         return first + outputs, chances
 
     def posterior(self, value: int) -> tuple[Integers, Floats]:
-        place, wide = value - self.line.first, self._wide
+        place, wide = value - self.line.first, self._noise_width
         outputs = self._preimage(place) if self.guesses else np.array([place])
         low, high = max(0, int(outputs.min()) - wide), min(self._last, int(outputs.max()) + wide)
         if low > high:  # an unbiased answer far beyond an end
@@ -322,7 +322,7 @@ class NoisyLine(LineMechanism):
         if self.remap == "none":
             return self.noise.mean(loss), ""
         if not self.guesses:
-            return worst_cut_off(self._last, self.noise, loss)
+            return worst_clamped_loss(self._last, self.noise, loss)
         return super().hardest(loss)
 
     def to_json(self) -> dict[str, Any]:
@@ -353,25 +353,25 @@ class NoisyLine(LineMechanism):
         return self.noise.period if isinstance(self.noise, LayerNoise) else self.noise.wide
 
     @cached_property
-    def _wide(self) -> int:
+    def _noise_width(self) -> int:
         """Half the width of the noise's list, for expectations."""
         return min(self.noise.wide, self._last + self._period)
 
     @property
     def _boundary_reach(self) -> int:
-        return 2 * self._wide
+        return 2 * self._noise_width
 
     @cached_property
-    def _beyond(self) -> float:
+    def _end_multiplicity(self) -> float:
         """The multiplicity of an output beyond an end: the mass of all the periods from there on."""
         return 1 / float(1 - self.noise.law.decay) if isinstance(self.noise, LayerNoise) else 1.0
 
     @cached_property
-    def _table(self) -> _Uniform | Listed:
-        law = self.noise.probability(np.arange(self._wide + 1))
+    def _table(self) -> _UniformPrior | ListedPrior:
+        law = self.noise.probability(np.arange(self._noise_width + 1))
         if self.prior is None:
-            return _Uniform(self._last, self._period, law, self._beyond)
-        return Listed(self._last, self._period, law, self._beyond, self.prior)
+            return _UniformPrior(self._last, self._period, law, self._end_multiplicity)
+        return ListedPrior(self._last, self._period, law, self._end_multiplicity, self.prior)
 
     @cached_property
     def _shifts(self) -> Integers:
@@ -398,7 +398,7 @@ class NoisyLine(LineMechanism):
 
     def _multiplicity(self, outputs: Integers) -> Floats:
         outside = (outputs < 0) | (outputs > self._last)
-        return np.where(outside, self._beyond, 1.0)
+        return np.where(outside, self._end_multiplicity, 1.0)
 
     def _preimage(self, position: int) -> Integers:
         """The folded outputs at which a guess is made."""
@@ -417,7 +417,7 @@ def _half_width(mechanism: NoisyLine, confidence: float) -> int:
 
 
 @dataclass(frozen=True)
-class _Uniform:
+class _UniformPrior:
     """Posterior sums under the uniform prior, as differences of cumulative sums.
 
     `outputs` are those of one end (-period..wide), which the other end mirrors, or all of them where the ends meet. At

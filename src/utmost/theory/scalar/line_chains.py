@@ -79,7 +79,7 @@ class ChainLine(LineMechanism):
         else:
             while not reaches(low := low - step):
                 high, step = low, 2 * step
-        return int(self.line.first + _last_reached(reaches, max(low, 0), min(high, last + 1)))
+        return int(self.line.first + _last_true(reaches, max(low, 0), min(high, last + 1)))
 
     def prove(self, space: Any, level: Level) -> Check:
         if space != self.line or level != self.level:
@@ -285,7 +285,7 @@ def orbits(level: Level, starts: Floats, wide: int) -> tuple[Floats, Floats]:
     return np.asarray(level.lower_after(count - 1, column)), np.asarray(level.lower_after(count, 1 - column))
 
 
-def _last_reached(reaches: Any, low: int, high: int) -> int:
+def _last_true(reaches: Any, low: int, high: int) -> int:
     """The largest t in low..high-1 with reaches(t), by bisection; reaches(low) holds."""
     while high - low > 1:
         middle = (low + high) // 2

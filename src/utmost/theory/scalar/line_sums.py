@@ -25,7 +25,7 @@ TRIED = 40
 """Number of points at which the worst case of wide clamped noise is sought, where no theorem locates it."""
 
 
-def expected_cut_off(last: int, noise: Noise, loss: str, prior: Floats | None = None) -> float:
+def expected_clamped_loss(last: int, noise: Noise, loss: str, prior: Floats | None = None) -> float:
     """The expected loss of symmetric noise that is clamped to the ends 0 and `last` of a line.
 
     With c(t) the loss of t steps off and T(t) = Pr[K >= t], the loss at x is H(x) + H(last - x), where H(x) is the sum
@@ -38,7 +38,7 @@ def expected_cut_off(last: int, noise: Noise, loss: str, prior: Floats | None = 
     return 2 * _step_sums(min(last, noise.wide), noise, loss, last + 1, 1) / (last + 1)
 
 
-def worst_cut_off(last: int, noise: Noise, loss: str) -> tuple[float, str]:
+def worst_clamped_loss(last: int, noise: Noise, loss: str) -> tuple[float, str]:
     """The expected loss of clamped noise at the worst point, and among which points it was sought.
 
     The worst is where both ends are far, as H no longer grows there; for the absolute loss always the middle, since the
@@ -97,7 +97,7 @@ def _step_sums(end: int, noise: Noise, loss: str, times: float, less: float) -> 
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedPrior:
     """Posterior sums under a listed prior: all outputs, a block of them at a time."""
 
     last: int

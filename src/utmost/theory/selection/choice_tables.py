@@ -141,12 +141,12 @@ class FoldedTable(ChoiceTable):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The mechanism of a file; tallies are listed only if they are few."""
         table = super().from_json(data)
-        if not table._is_whole:
+        if not table._is_complete:
             raise InvalidInput(f"the table of {len(table.weights)} rows is not one of {table.contest.tallies}, folded.")
         return table
 
     @property
-    def _is_whole(self) -> bool:
+    def _is_complete(self) -> bool:
         tallies = self.contest.tallies
         return can_fold(tallies, MOST_FOLDED) and len(self.weights) == len(folded(tallies))
 
@@ -160,7 +160,7 @@ class FoldedTable(ChoiceTable):
     def prove(self, space: Any, level: Level) -> Check:
         """Check every edge between folded tallies."""
         tallies = self.contest.tallies
-        if tallies != space or not self._is_whole:
+        if tallies != space or not self._is_complete:
             return Check("privacy", False, f"the table of {len(self.weights)} rows is not one of {space}, folded")
         return _check_edges(self.weights, folded_space(tallies), level)
 

@@ -369,7 +369,7 @@ class ThreeRanks(NearestChoice):
 
     def probabilities(self, tallies: Integers) -> Floats:
         """The probabilities from the signed steps of the two borders."""
-        first, second = self._signed(tallies)
+        first, second = self._border_steps(tallies)
         b, rate = float(self.decay), math.log(self.decay)
         ends = np.exp(rate * np.stack([np.maximum(first, 1), np.maximum(1 - second, 1)], axis=1))
         ends /= ((1 + b) * (1 + np.exp(rate * (first - second + 1))))[:, None]
@@ -379,13 +379,13 @@ class ThreeRanks(NearestChoice):
         chances[right] = 0.0
         return np.asarray(np.where(right, 1 - chances.sum(axis=1, keepdims=True), chances))
 
-    def _signed(self, tallies: Any) -> tuple[Any, Any]:
+    def _border_steps(self, tallies: Any) -> tuple[Any, Any]:
         assert isinstance(self.contest, Ranks)
         ranks = self.contest.signed_steps(tallies)
         return ranks[:, 0], ranks[:, 1]
 
     def _draw(self, tally: Any) -> int:
-        (first,), (second,) = (steps.tolist() for steps in self._signed(tally))
+        (first,), (second,) = (steps.tolist() for steps in self._border_steps(tally))
         winner = int(self.contest.winners(tally)[0])
         order = [j for j in range(3) if j != winner] + [winner]
 

@@ -254,7 +254,7 @@ class Ranks(TallyQuestion):
 
     def scores(self, tallies: Integers) -> Integers:
         """Minus the distance in ranks from being the quantile: -max(0, G_{j-1}, -G_j)."""
-        return np.asarray(-np.maximum(np.maximum(self._before(tallies), -self._ranks(tallies)), 0))
+        return np.asarray(-np.maximum(np.maximum(self._previous_ranks(tallies), -self._ranks(tallies)), 0))
 
     def steps(self, tallies: Integers) -> Integers:
         """The number of neighbours until every candidate is the quantile: 0 for the quantile alone.
@@ -262,7 +262,7 @@ class Ranks(TallyQuestion):
         D_j = max(0, ceil(-G_j / reach), ceil((G_{j-1} + 1) / reach)), of sensitivity 1.
         """
         up = -(self._ranks(tallies) // self.lead_reach)
-        down = -(-(self._before(tallies) + 1) // self.lead_reach)
+        down = -(-(self._previous_ranks(tallies) + 1) // self.lead_reach)
         return np.asarray(np.maximum(np.maximum(up, down), 0))
 
     def signed_steps(self, tallies: Integers) -> Integers:
@@ -355,7 +355,7 @@ class Ranks(TallyQuestion):
         a, b = self.share.numerator, self.share.denominator
         return np.asarray(b * np.cumsum(tallies, axis=1) - a * tallies.sum(axis=1, keepdims=True))
 
-    def _before(self, tallies: Integers) -> Integers:
+    def _previous_ranks(self, tallies: Integers) -> Integers:
         """The rank of the candidate before each; for the first, a number too low to matter."""
         ranks = self._ranks(tallies)
         return np.concatenate([np.full((len(ranks), 1), np.iinfo(np.int64).min // 4), ranks[:, :-1]], axis=1)

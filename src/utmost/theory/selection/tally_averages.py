@@ -104,17 +104,17 @@ def _uniform(contest: Contest, level: Level) -> WeighedTallies:
         weights = np.full(len(every), 1 / len(every))
         none = np.zeros((1, contest.size))
         return WeighedTallies(every, weights, None, "exact, over all tallies", none, complete=True)
-    exact, near = (
+    exact_radius, sample_radius = (
         math.ceil(_steps_until_negligible(level, contest.most_lead, exponent) * contest.row_reach)
         for exponent in (FAR_EXACT, FAR_DRAWN)
     )
-    kinds = contest.kinds(exact)
+    kinds = contest.kinds(exact_radius)
     if kinds is not None:
-        tallies, multiplicity, exponent = kinds
-        total = multiplicity.sum() + exponent.sum()
-        words, left_out = "exact, over all tallies", exponent[None, :] / total
+        tallies, multiplicity, omitted = kinds
+        total = multiplicity.sum() + omitted.sum()
+        words, left_out = "exact, over all tallies", omitted[None, :] / total
         return WeighedTallies(tallies, multiplicity / total, None, words, left_out, complete=True)
-    return _sample_lines(contest, near)
+    return _sample_lines(contest, sample_radius)
 
 
 @lru_cache(maxsize=4)

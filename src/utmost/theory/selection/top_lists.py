@@ -88,7 +88,7 @@ class TopByNoise(ExactMechanism):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(_whole(data["k"]), NoisyVector.from_json(data["noise"]))
+        return cls(_positive_integer(data["k"]), NoisyVector.from_json(data["noise"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class TopByPeeling(ExactMechanism):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(_whole(data["k"]), as_rational(data["decay"]), _whole(data["reach"]))
+        return cls(_positive_integer(data["k"]), as_rational(data["decay"]), _positive_integer(data["reach"]))
 
 
 def simulate_noise(law: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
@@ -199,7 +199,7 @@ def _fits(k: int, space: Tallies) -> bool:
     return 1 <= k <= space.cells
 
 
-def _whole(value: Any) -> int:
+def _positive_integer(value: Any) -> int:
     if type(value) is not int or value < 1:
         raise InvalidInput("how many are named, and what noise is worth, are whole numbers from 1 on.")
     return value

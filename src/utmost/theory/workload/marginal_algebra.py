@@ -124,15 +124,15 @@ def _part(shape: Shape, table: NDArray[Any], columns: Columns, part: Columns) ->
     """The part of a set of columns in a table, times its number of cells: integers."""
     axes = tuple(axis for axis, i in enumerate(columns) if i not in part)
     summed = np.asarray(table, dtype=object).reshape([shape[i] for i in columns]).sum(axis=axes)
-    return centred(np.asarray(summed, dtype=object), range(len(part)))
+    return centre(np.asarray(summed, dtype=object), range(len(part)))
 
 
-def centred(table: NDArray[Any], axes: Iterable[int]) -> NDArray[Any]:
+def centre(table: NDArray[Any], axes: Iterable[int]) -> NDArray[Any]:
     """Centre a table along some axes: of n numbers, n times each less their sum.
 
     Examples
     --------
-    >>> centred(np.array([1, 4, 1]), [0])
+    >>> centre(np.array([1, 4, 1]), [0])
     array([-3,  6, -3])
     """
     contrasts = table

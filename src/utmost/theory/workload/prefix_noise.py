@@ -105,7 +105,7 @@ class FlatLaw:
 
 
 @lru_cache(maxsize=256)
-def _flat(decay: Fraction, width: int) -> FlatLaw:
+def _flat_law(decay: Fraction, width: int) -> FlatLaw:
     return FlatLaw(decay, width)
 
 
@@ -153,7 +153,7 @@ class CarriedLaw:
     @property
     def singles(self) -> tuple[FlatLaw, ...]:
         """The laws of X_1, X_2, ..."""
-        return tuple(_flat(self.decay, width) for width in (*self.widths, 0))
+        return tuple(_flat_law(self.decay, width) for width in (*self.widths, 0))
 
     def probability(self, z: tuple[int, ...]) -> Fraction:
         """The exact probability of one vector of errors of the cells."""
@@ -173,7 +173,7 @@ class CarriedLaw:
                 carries
             )
         if loss == "absolute":
-            places = np.arange(1, self._far + 1)
+            places = np.arange(1, self._radius + 1)
             return float(2 * self.tail(places).sum())
         return 2 * float(self.tail(tolerance(loss) + 1))
 
@@ -205,7 +205,7 @@ class CarriedLaw:
     # ---- running counts ----
 
     @property
-    def _far(self) -> int:
+    def _radius(self) -> int:
         """An error that is exceeded with a probability below 10^-15."""
         rest = max(-np.log(max(float(self.decay), 1e-300)), 1e-18)  # a decay that a float calls 0 or 1 is neither
         return int(max(self.widths) + np.ceil((45 + 8 * np.sqrt(self.dimension)) / rest)) + 2
@@ -213,7 +213,7 @@ class CarriedLaw:
     @property
     def _places(self) -> int:
         """The number of places at which the laws of the errors of all counts are listed."""
-        return 2 * self._far * self.dimension
+        return 2 * self._radius * self.dimension
 
     @property
     def is_narrow(self) -> bool:
@@ -245,7 +245,7 @@ class CarriedLaw:
     @cached_property
     def absolute_errors(self) -> tuple[float, ...]:
         """The mean absolute error of every count, in balls: correct to the last digit of a float on every machine."""
-        sizes, carried, radius = [], arb_poly([1]), self._far
+        sizes, carried, radius = [], arb_poly([1]), self._radius
         self._require_few(MOST_LISTED)
         with ctx.workprec(160):
             b = arb(as_fmpq(self.decay))
@@ -260,15 +260,15 @@ class CarriedLaw:
                 carried = carried * beyond * part
         return tuple(sizes)
 
-    def running(self) -> tuple[Integers, Floats]:
+    def error_laws(self) -> tuple[Integers, Floats]:
         """Places, and in one row per count the probabilities of its error there, in floats."""
         self._require_few(MOST_LISTED_IN_ALL)
-        return _running(self.decay, self.widths, self._far)
+        return _error_laws(self.decay, self.widths, self._radius)
 
     def half_widths(self, confidence: Any) -> tuple[int, ...]:
         """For every count, the least n with |error| <= n at this probability; in floats, with spare."""
         share = float(as_rational(confidence, "the confidence")) + SPARE
-        places, chances = self.running()
+        places, chances = self.error_laws()
         half = chances[:, : len(places) // 2]
         within = 2 * np.cumsum(half, axis=1) - half[:, :1]
         return tuple(int(np.searchsorted(np.maximum.accumulate(row), share)) for row in within)
@@ -301,12 +301,12 @@ class CarriedLaw:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The law written by `to_json`."""
         law = cls(as_rational(data["decay"]), tuple(data["widths"]))
-        if 2 * max(law.widths) > law._far:  # noise never goes so far; a genuine width is a small part of it
+        if 2 * max(law.widths) > law._radius:  # noise never goes so far; a genuine width is a small part of it
             raise InvalidInput(f"noise that falls by {float(law.decay):.6g} has no width of {max(law.widths)}.")
         return law
 
 
-def as_carried(mechanism: Any) -> CarriedLaw | None:
+def as_carried_law(mechanism: Any) -> CarriedLaw | None:
     """The noise of a mechanism as a `CarriedLaw` (geometric noise on each cell has widths 0); None for other noise."""
     noise = mechanism.noise if isinstance(mechanism, NoisyVector) else None
     if isinstance(noise, IndependentLaw) and isinstance(noise.single, GeometricLaw):
@@ -341,7 +341,7 @@ def ranks(errors: Integers, widths: tuple[int, ...]) -> Integers:
 
 
 @lru_cache(maxsize=16)
-def _running(decay: Fraction, widths: tuple[int, ...], radius: int) -> tuple[Integers, Floats]:
+def _error_laws(decay: Fraction, widths: tuple[int, ...], radius: int) -> tuple[Integers, Floats]:
     n = 1 << int(np.ceil(np.log2(2 * radius)))
     places = (np.arange(n) + n // 2) % n - n // 2
     sizes, b = np.abs(places).astype(float), float(decay)

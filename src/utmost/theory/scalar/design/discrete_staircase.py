@@ -87,8 +87,8 @@ class IntegerNoise:
         """
         norms = self._norms(k)
         if exact:
-            return self.law.point_mass(_single(norms))
-        return _float_or_array(np.exp(_log(self.law.top) + self._fall(self.law.step(norms))))
+            return self.law.point_mass(_single_integer(norms))
+        return _float_or_array(np.exp(_log(self.law.top) + self._log_power(self.law.step(norms))))
 
     def tail(self, k: ArrayLike, exact: bool = False) -> Any:
         """The probability that the noise is at least k: a float, or an array of them; with `exact=True` a Fraction."""
@@ -97,13 +97,13 @@ class IntegerNoise:
         at = as_integers(k)
         n = np.asarray(np.maximum(at, 1 - at))  # Pr[K >= k] = Pr[K <= -k] = 1 - Pr[K >= 1 - k]
         if exact:
-            half = self.law.tail(_single(n)) / 2
+            half = self.law.tail(_single_integer(n)) / 2
             return half if at > 0 else 1 - half
         law, b = self.law, float(self.law.decay)
         place = np.asarray(n % law.period).astype(float)
         rest = np.maximum(law.upper - place, 0) + b * (law.period - np.maximum(place, law.upper))
         onward = b * (law.upper + b * (law.period - law.upper)) / float(1 - law.decay)
-        above = np.exp(_log(law.top) + self._fall(n // law.period)) * (rest + onward)
+        above = np.exp(_log(law.top) + self._log_power(n // law.period)) * (rest + onward)
         return _float_or_array(np.where(at > 0, above, 1 - above))
 
     def half_width(self, confidence: Number) -> int:
@@ -159,7 +159,7 @@ class IntegerNoise:
         if reach > MOST_LAYERS:
             raise TooLarge(f"a table of {reach} layers does not fit; use the continuous law's simulate, or sample.")
         counts = np.diff([float(count_points(self.dimension, n)) for n in range(reach + 1)])
-        masses = counts * np.exp(self._fall(self.law.step(np.arange(reach))))
+        masses = counts * np.exp(self._log_power(self.law.step(np.arange(reach))))
         layers = generator.choice(reach, size=count, p=masses / masses.sum())
         if self.dimension == 1:
             return np.asarray(layers * generator.choice([-1, 1], size=count))
@@ -213,7 +213,7 @@ class IntegerNoise:
     def _draws(self) -> IntegerDraws:
         return IntegerDraws(self.law)
 
-    def _fall(self, steps: Any) -> Any:
+    def _log_power(self, steps: Any) -> Any:
         """The logarithm of decay^steps; for decay 0, minus infinity from the first step on."""
         count = np.asarray(steps).astype(float)
         return np.where(count == 0, 0.0, np.maximum(count, 1) * _log(self.law.decay))
@@ -304,7 +304,7 @@ def _certificate(dimension: int, method: str) -> Certificate:
     return Certificate("unproved", reason, "expected cost", method, notes=notes)
 
 
-def _single(n: NDArray[Any]) -> int:
+def _single_integer(n: NDArray[Any]) -> int:
     if n.ndim:
         raise InvalidInput("exact probabilities come one at a time; give one point.")
     return int(n)

@@ -74,7 +74,11 @@ def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | Non
     name = EVEN
     if prior is None:
         bound = max(0.0, value - _unpaired_errors(no, yes, 1 - even.wrong, line))
-    width = None if bound is not None and value - bound <= CLOSED else _narrowest(len(no) + len(yes), line.reach, level)
+    width = (
+        None
+        if bound is not None and value - bound <= CLOSED
+        else _narrowest_width(len(no) + len(yes), line.reach, level)
+    )
     if width is not None:
         tilted, proved, duals = _by_program(line, first_yes, level, prior, width)
         if tilted is not None and (less := _errors(tilted, line, prior)) < value - CLOSED:
@@ -105,7 +109,7 @@ def sketch_yes_or_no(line: Line, first_yes: int, level: Level) -> Solution | Non
     depths = np.arange(max(len(no), len(yes)))
     wrong = np.asarray(level.lower_after(depths, level.even_share()[1]))
     right = 1 - np.concatenate([wrong[: len(no)][::-1], wrong[: len(yes)]])
-    if _unpaired_errors(no, yes, right, line) > CLOSED and _narrowest(len(right), line.reach, level) is not None:
+    if _unpaired_errors(no, yes, right, line) > CLOSED and _narrowest_width(len(right), line.reach, level) is not None:
         return None
     value = float(no @ wrong[: len(no)] + yes @ wrong[: len(yes)]) * CERTIFIED
     data: dict[str, Any] = {"border": first_yes, "loss": "zero-one", "prior": None}
@@ -164,7 +168,7 @@ def _least_errors(
     return None if bound is None else max(0.0, mass * (1 - bound) - ROUNDING), evidence
 
 
-def _narrowest(blocks: int, reach: int, level: Level) -> int | None:
+def _narrowest_width(blocks: int, reach: int, level: Level) -> int | None:
     """The least width of a block for which the linear program is small enough; None if it never is."""
     most_pairs = MOST_PAIRS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PAIRS
     for width in range(1, reach):
@@ -191,7 +195,7 @@ def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | Non
     sizes = []
     blocks = -(-(first_yes - line.first) // line.reach) - (-(line.last - first_yes + 1) // line.reach)
     few = isinstance(level, ApproxDP) and level.delta > 0 and blocks <= MOST_PROGRAM
-    longest = blocks if few else _longest(level, prior is None)
+    longest = blocks if few else _longest_side(level, prior is None)
     for points, start, direction in (
         (first_yes - line.first, first_yes - 1 - line.first, -1),
         (line.last - first_yes + 1, first_yes - line.first, 1),
@@ -208,7 +212,7 @@ def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | Non
     return sizes[0], sizes[1]
 
 
-def _longest(level: Level, uniform: bool) -> int:
+def _longest_side(level: Level, uniform: bool) -> int:
     """The number of blocks on a side within which error probabilities are not negligible.
 
     Under a uniform prior and a pure level the two errors at the border are equal, and errors start from at most one

@@ -38,7 +38,7 @@ def ball_laws(
         yield best_slack(BallLaw(shape, space.dimension, decay_above(pure, reach)), loss, slack, limit)
     if 1 < reach <= MOST_PERIOD and space.dimension <= MOST_STEPPED:
         try:
-            stepped = best_upper(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
+            stepped = best_upper_step(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
             yield best_slack(stepped, loss, slack, limit)
         except TooLarge:
             return
@@ -75,7 +75,7 @@ def best_slack(law: BallLaw, loss: str, slack: int | None = None, limit: float =
     return replace(law, slack=min(range(low, high + 1), key=at))
 
 
-def best_upper(law: BallLaw, loss: str) -> BallLaw:
+def best_upper_step(law: BallLaw, loss: str) -> BallLaw:
     """The law with the best number of norms on the upper step, by a search with ever finer strides."""
     losses: dict[int, float] = {}
 

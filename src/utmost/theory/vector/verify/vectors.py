@@ -33,7 +33,7 @@ def vector_bound(problem: Any, evidence: Evidence) -> float:
     """
     loss = require_line_loss(problem.data.get("loss"))
     space, level = problem.space.in_one, problem.privacy
-    rest, away = _has_rest(space, evidence), _away(evidence)
+    rest, away = _has_rest(space, evidence), _distance_from_ends(evidence)
     if away is not None:
         return fixed_total_bound(space, level, loss, rest, away)
     bound = max(coordinate_bound(space, level, loss), fixed_total_bound(space, level, loss, rest))
@@ -50,7 +50,7 @@ def average_bound(problem: Any, evidence: Evidence) -> float:
     return vector_bound(problem, {name: value for name, value in evidence.items() if name != "away"})
 
 
-def _away(evidence: Evidence) -> int | None:
+def _distance_from_ends(evidence: Evidence) -> int | None:
     """How far from the ends the answers of a bound are, if it is restricted; the average bound must be stated then."""
     if "away" not in evidence:
         return None

@@ -76,8 +76,8 @@ def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str,
     shape, d = free(space.moves, space.dimension)
     if not (isinstance(level, ApproxDP) and 0 < level.log_growth < 50) or shape == "any" or d < 1:
         raise InvalidInput("a flow is for levels with an epsilon, and integers that one row may change together.")
-    radius, slack, steps = (_whole(evidence, name) for name in ("radius", "slack", "steps"))
-    claim, room = (_positive(evidence, name) for name in ("least", "room"))
+    radius, slack, steps = (_whole_number(evidence, name) for name in ("radius", "slack", "steps"))
+    claim, room = (_positive_number(evidence, name) for name in ("least", "room"))
     wide, epsilon = steps * space.reach, steps * level.log_growth
     wrong = steps < 1 or epsilon > 50 or (steps > 1 and level.delta) or (slack and shape == "cube")
     if wrong or (wide > 1 and loss != "absolute"):
@@ -240,14 +240,14 @@ def _ranks(shape: Moves, points: Integers, slack: int) -> Integers:
     return np.asarray(np.maximum(rises.sum(axis=1), falls.sum(axis=1)) - np.minimum(common, slack))
 
 
-def _positive(evidence: Mapping[str, Any], name: str) -> float:
+def _positive_number(evidence: Mapping[str, Any], name: str) -> float:
     value = evidence.get(name)
     if not isinstance(value, float) or not 0 < value < 1e9:
         raise InvalidInput(f"a window has a number above 0 for {name}.")
     return value
 
 
-def _whole(evidence: Mapping[str, Any], name: str) -> int:
+def _whole_number(evidence: Mapping[str, Any], name: str) -> int:
     value = evidence.get(name)
     if type(value) is not int or not 0 <= value <= 10**6:
         raise InvalidInput(f"a window has a whole number for {name}.")

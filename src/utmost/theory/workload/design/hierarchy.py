@@ -106,7 +106,7 @@ def _candidates(
     if pure is not None and 0 < pure.log_growth < math.inf:
         sensitivities = [max(1, sum_of_moves(table)) for table in tables]
         epsilon = Fraction(int(pure.log_growth * (1 - 2**-40) * 10**12), 10**12)
-        shares = _best_shares(tree, lambda i, share: _laplace(float(epsilon) * share / sensitivities[i]))
+        shares = _best_shares(tree, lambda i, share: _geometric_variance(float(epsilon) * share / sensitivities[i]))
         yield (
             list(shares),
             [
@@ -140,7 +140,7 @@ def _best_gaussian_shares(tree: Tree, square: tuple[int, ...]) -> dict[int, int]
     return _best_shares(tree, lambda i, share: square[i] / share)
 
 
-def _laplace(epsilon: float) -> float:
+def _geometric_variance(epsilon: float) -> float:
     return 1 / (2 * math.sinh(min(epsilon, 80.0) / 2) ** 2)
 
 

@@ -218,12 +218,14 @@ def _candidates(
     unit_gaussian = gaussian_law(level, Fraction(1))
     if unit_gaussian is not None:
         yield _gaussian(shape, published, plain, (moves, reach, upper), unit_gaussian)
-        centred = [Released(table.columns, along) for table in plain if (along := _smallest(shape, table.columns))]
+        centred = [
+            Released(table.columns, along) for table in plain if (along := _smallest_columns(shape, table.columns))
+        ]
         if centred:
             yield _gaussian(shape, published, plain + centred, (moves, reach, upper), unit_gaussian)
 
 
-def _smallest(shape: Shape, columns: Columns) -> Columns:
+def _smallest_columns(shape: Shape, columns: Columns) -> Columns:
     """The smallest columns of a table with more than one value, as long as they have at most `MOST_CENTRED` cells."""
     smallest: list[int] = []
     for i in sorted((i for i in columns if shape[i] > 1), key=lambda i: shape[i]):

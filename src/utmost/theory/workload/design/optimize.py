@@ -83,20 +83,20 @@ def best_workload(workload: Workload, level: Level, keep: bool = True) -> Soluti
     'rounded Gaussian noise on 30 weighted sums of cells, a factorisation'
     """
     if not keep or (workload.kind in ("running", "ranges") and int(workload.of) < FEWEST):
-        return _designed(workload, level)
+        return _optimize(workload, level)
     parameters = {**asdict(workload), "level": level.to_json()}
     return cached_strategy(
-        parameters, lambda: _designed(workload, level), lambda cached: _restated(workload, level, cached)
+        parameters, lambda: _optimize(workload, level), lambda cached: _rebuild(workload, level, cached)
     )
 
 
 @lru_cache(maxsize=256)
 def sketch_workload(workload: Workload, level: Level) -> Solution:
     """The strategy for a workload without its proof or the cache, for a search over many levels."""
-    return _designed(workload, level, proved=False)
+    return _optimize(workload, level, proved=False)
 
 
-def _designed(workload: Workload, level: Level, proved: bool = True) -> Solution:
+def _optimize(workload: Workload, level: Level, proved: bool = True) -> Solution:
     neighbours = (workload.moves, workload.reach, workload.upper)
     if workload.kind == "running":
         return best_counts(workload.cells(), workload.cells("one-way"), level, workload.loss, proved)
@@ -108,7 +108,7 @@ def _designed(workload: Workload, level: Level, proved: bool = True) -> Solution
     return best_hierarchy(read_tree(workload.of), *neighbours, level, proved)
 
 
-def _restated(workload: Workload, level: Level, cached: Solution) -> Solution:
+def _rebuild(workload: Workload, level: Level, cached: Solution) -> Solution:
     """A cached strategy as a new solution of this workload; `InvalidInput` if it is a strategy for another one."""
     neighbours = (workload.moves, workload.reach, workload.upper)
     data, space, mechanism = cached.problem.data, cached.problem.space, cached.mechanism

@@ -22,7 +22,7 @@ from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.integers import Lattice
 from utmost.space.line import tolerance
 from utmost.space.sensitivity import sum_of_moves
-from utmost.theory.workload.prefix_noise import CarriedLaw, as_carried
+from utmost.theory.workload.prefix_noise import CarriedLaw, as_carried_law
 
 MOST_COUNTS, MOST_MOVED = 128, 12
 """Up to how many counts noise may carry, and up to how many each width is optimised alone."""
@@ -87,7 +87,7 @@ def carried_losses(law: CarriedLaw, loss: str, last: bool = False) -> float:
     """The expected loss of a count, averaged over all of them, or of the last one; in floats."""
     if loss == "squared":
         return float(law.squared_errors[-1]) if last else _mean_square(law)
-    places, chances = law.running()
+    places, chances = law.error_laws()
     chances_of_error = chances[-1] if last else chances.mean(axis=0)
     costs = np.abs(places) if loss == "absolute" else np.abs(places) > tolerance(loss)
     return float(chances_of_error @ costs)
@@ -175,7 +175,7 @@ def nested_solution(cells: Lattice, mechanism: Any, level: Level) -> Solution | 
     >>> round(solution.value, 4), round(solution.certificate.bound / solution.value, 2), bool(solution.verify())
     (2.3627, 1.0, True)
     """
-    law = as_carried(mechanism)
+    law = as_carried_law(mechanism)
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < math.inf
     if law is None or not law.is_narrow or not pure or cells.moves != "any" or cells.reach < 1:
         return None

@@ -35,7 +35,7 @@ from utmost.space.integers import Lattice
 from utmost.theory.vector.verify.coordinate import coordinate_bound
 from utmost.theory.vector.verify.window import UNITS, damped_bound
 from utmost.theory.verify_chains import Evidence, Outcome, from_below, stated
-from utmost.theory.workload.prefix_noise import as_carried, ranks
+from utmost.theory.workload.prefix_noise import as_carried_law, ranks
 
 MOST_TOGETHER = 3
 MOST_PLACES = {2: 5 * 10**5, 3: 6 * 10**6}
@@ -276,7 +276,7 @@ def _neighbour_pairs(
 def check_nested(problem: Any, solved: Any) -> Outcome:
     """The mean absolute error of running sums of noisy cells, in balls; a flow between errors of all cells as bound."""
     space, certificate = _cells(problem), solved.certificate
-    law = as_carried(solved.mechanism)
+    law = as_carried_law(solved.mechanism)
     if law is None or law.dimension != space.dimension or problem.data.get("loss") != "absolute":
         raise InvalidInput("nested counts are made of cells with geometric noise, which may carry.")
     if certificate.claim != "bound" or certificate.bound is None:
