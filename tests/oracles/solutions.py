@@ -16,7 +16,7 @@ from utmost.theory.selection.design.top_lists import best_top
 from utmost.theory.vector.design.vectors import best_vector
 from utmost.theory.workload.design.hierarchy import best_hierarchy
 from utmost.theory.workload.design.marginals import best_marginals
-from utmost.theory.workload.design.prefix_noise import best_carried, stated_nested
+from utmost.theory.workload.design.prefix_noise import best_carried, nested_solution
 from utmost.theory.workload.design.strategies import best_strategy
 
 RANKINGS = {True: ("a", "b", "c"), False: ("b", "a", "c")}
@@ -76,9 +76,9 @@ def on_integers():
     yield best_vector(Lattice(4, "sum-zero", 1, 0, 200), PURE)
     yield best_vector(Lattice(3, "exchange", 1, 0, 200), PURE, alone=True)
     yield best_strategy(Lattice(20, "any", 1, 0, 2000), um.GaussianDP(1))
-    yield best_strategy(Lattice(20, "any", 1, 0, 2000), PURE, wanted="ranges")
+    yield best_strategy(Lattice(20, "any", 1, 0, 2000), PURE, sums="ranges")
     cells = Lattice(2, "any", 1, 0, 20_000)
-    yield stated_nested(cells, NoisyVector(best_carried(cells, um.PureDP("0.5"))), um.PureDP("0.5"))
+    yield nested_solution(cells, NoisyVector(best_carried(cells, um.PureDP("0.5"))), um.PureDP("0.5"))
     yield best_top(Tallies(3, 20, "add-remove"), 1, PURE)
     yield best_hierarchy(((3,), (2,) * 3), "any", 1, 100, PURE)
     yield best_marginals((3, 2), ((0,), (1,)), "any", 1, 100, PURE)

@@ -89,14 +89,14 @@ def test_keys_shown_of_a_zipf_table():
     """142.98 keys at (1, 1e-6), 137.63 by Laplace noise with a threshold, 90.72 by Gaussian noise."""
     level = um.ApproxDP(1, 1e-6)
     hidden = {name: float(np.sum(1 - chance(ZIPF))) for name, chance in thresholds(1, level).items()}
-    assert best_law(1, level).kept(ZIPF).sum() == pytest.approx(142.98102, abs=1e-5)
+    assert best_law(1, level).release_probability(ZIPF).sum() == pytest.approx(142.98102, abs=1e-5)
     assert hidden == pytest.approx({"Laplace threshold": 137.62560, "Gaussian threshold": 90.71844}, abs=1e-4)
 
 
 @pytest.mark.parametrize("changes", [1, 2, 10])
 @pytest.mark.parametrize("level", [um.ApproxDP(0.3, 1e-6), um.ApproxDP(1, 1e-9), um.ApproxDP(4, 1e-4)])
 def test_never_fewer_keys_than_by_the_usual_thresholds(level, changes):
-    ours = best_law(changes, level).kept(ZIPF).sum()
+    ours = best_law(changes, level).release_probability(ZIPF).sum()
     assert all(ours >= np.sum(1 - hidden(ZIPF)) for hidden in thresholds(changes, level).values())
     users = threshold_users(changes, level)
     assert all(best_law(changes, level).mean_users <= needed for needed in users.values())

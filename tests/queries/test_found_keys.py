@@ -23,7 +23,7 @@ import utmost as um
 from utmost.backends import opening
 from utmost.errors import AccountSuspended, InvalidInput, UnsupportedLevel
 from utmost.queries.report.proof import load_answers
-from utmost.theory.partition_selection.mechanism import KeepLaw
+from utmost.theory.partition_selection.mechanism import ThresholdLaw
 
 LEVEL = um.ApproxDP(1, 1e-6)
 GAUSSIAN = um.ApproxGaussianDP("0.5", 1e-6)
@@ -244,7 +244,7 @@ def test_how_often_keys_are_shown():
     law, drawn = question.solution.mechanism.law, [question.draw(point) for _ in range(100)]
     seen = Counter(key for released in drawn for key in released["keys"][0][2])
     assert seen["ORD"] == seen["LAX"] == 100
-    assert law.kept(14) == 1
+    assert law.release_probability(14) == 1
     assert seen[ALONE] <= 5  # expected: 0.1
     assert min(n for released in drawn for n in released["count"]) >= question.solution.mechanism.border
 
@@ -388,13 +388,13 @@ def test_an_audit_does_not_contradict_the_promise(level):
 
 def test_an_audit_catches_a_threshold_that_is_too_low(monkeypatch):
     """Every key shown from two holders on, as somebody might write it: the law proves other numbers than it draws."""
-    monkeypatch.setattr(KeepLaw, "draw", lambda self, size: np.full(size, 2))
+    monkeypatch.setattr(ThresholdLaw, "draw", lambda self, size: np.full(size, 2))
     table = pyarrow.table({"dest": ["ORD"] * 2 + ["LAX"]})
     assert um.audit(asked_of, table, table.slice(1), runs=600).broken
 
 
 def test_an_audit_catches_a_key_of_one_row(monkeypatch):
     rng = np.random.default_rng(1)
-    monkeypatch.setattr(KeepLaw, "draw", lambda self, size: 1 + (rng.random(size) > 0.5) * 9)
+    monkeypatch.setattr(ThresholdLaw, "draw", lambda self, size: 1 + (rng.random(size) > 0.5) * 9)
     table = pyarrow.table({"dest": ["ORD"] * 2 + ["LAX"]})
     assert um.audit(asked_of, table, table.slice(0, 2), runs=600).broken

@@ -65,7 +65,7 @@ KINDS: dict[str, str] = {
     "top.noise": "utmost.theory.selection.top_lists:TopByNoise",
     "top.peeling": "utmost.theory.selection.top_lists:TopByPeeling",
     "ranks.choices": "utmost.theory.selection.ranks:RankChoices",
-    "keys.kept": "utmost.theory.partition_selection.mechanism:KeptKeys",
+    "keys.kept": "utmost.theory.partition_selection.mechanism:ThresholdedKeys",
     "tiers.sums": "utmost.theory.scalar.tiers:TieredSums",
     "tiers.table": "utmost.theory.scalar.tiers:TieredTable",
     "tables.noise": "utmost.mechanism.noise.tables:NoisyTables",

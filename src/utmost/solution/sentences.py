@@ -527,9 +527,9 @@ def _strategy(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
 
 
 def _nested(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
-    from utmost.theory.workload.prefix_noise import as_carried
+    from utmost.theory.workload.prefix_noise import as_carried_law
 
-    law = as_carried(mechanism)
+    law = as_carried_law(mechanism)
     carries = law is not None and any(law.widths)
     return Forms(
         "mean absolute error of a count", (NESTED,), ("geometric noise on cells" + ", which carries" * carries,)

@@ -12,7 +12,7 @@ import utmost as um
 from utmost.errors import InvalidInput
 from utmost.queries.report.proof import load_answers
 from utmost.space.integers import Lattice
-from utmost.theory.workload.least_squares import spreads, wanted_numbers, wanted_products, wanted_weights
+from utmost.theory.workload.least_squares import number_of_sums, spreads, sum_products, sum_weights
 from utmost.theory.workload.verify.checks import sums_optimum
 
 VALUES = np.random.default_rng(8).integers(0, 60, 900)
@@ -53,7 +53,7 @@ def test_variances_and_intervals_are_as_stated(level):
     padded = np.vstack([np.zeros(cells.shape[1]), np.cumsum(cells, axis=0)])
     start, end = np.triu_indices(13, 1)
     rows = padded[end] - padded[start]
-    assert wanted_weights(space, "ranges") == pytest.approx(rows, abs=1e-9)
+    assert sum_weights(space, "ranges") == pytest.approx(rows, abs=1e-9)
     errors = noise.draw(4000).astype(float) @ rows.T
     before = question.before()
     assert np.square(errors).mean() == pytest.approx(before.squared[0], rel=0.1)
@@ -72,8 +72,8 @@ def test_variances_and_intervals_are_as_stated(level):
 def test_the_dual_is_that_of_all_ranges():
     """W'W by listing the ranges; the factorisation within 1 % of what the dual proves at mu = 1."""
     w = np.array([[float(a <= i < b) for i in range(12)] for a, b in combinations(range(13), 2)])
-    assert (wanted_products(12, "ranges") == w.T @ w).all()
-    assert len(w) == wanted_numbers(12, "ranges")
+    assert (sum_products(12, "ranges") == w.T @ w).all()
+    assert len(w) == number_of_sums(12, "ranges")
     found = opened().plan.ranges("x", EDGES, um.GaussianDP(1)).question.solution
     best = sums_optimum(12, "ranges", found.certificate.evidence) / len(w)
     assert best < found.value < 1.01 * best

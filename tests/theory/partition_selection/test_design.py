@@ -18,7 +18,7 @@ from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, PureDP
 from utmost.solution.solution_file import solution_from_json, solution_to_json
 from utmost.space.integers import Holders, Lattice
 from utmost.theory.partition_selection.design import best_border, best_keys, best_law, require_delta, shares
-from utmost.theory.partition_selection.mechanism import KeepLaw, KeptKeys
+from utmost.theory.partition_selection.mechanism import ThresholdedKeys, ThresholdLaw
 
 LEVEL = ApproxDP(1, 1e-6)
 
@@ -26,7 +26,7 @@ LEVEL = ApproxDP(1, 1e-6)
 def test_users_needed_for_one_half():
     """Where one user holds several keys: the Gaussian steps, and what the plain split of the level needs."""
     assert [best_law(keys, LEVEL).half for keys in (1, 10)] == [14, 72]
-    assert KeepLaw(ApproxDP(Fraction(1, 10), 10**-7)).half == 132
+    assert ThresholdLaw(ApproxDP(Fraction(1, 10), 10**-7)).half == 132
 
 
 @pytest.mark.long
@@ -37,24 +37,24 @@ def test_users_needed_for_a_hundred_keys_each():
 
 def test_the_border_is_best():
     """The border of least error, against all others; 0.8820738 at (1, 1e-6)."""
-    law = KeepLaw(LEVEL)
+    law = ThresholdLaw(LEVEL)
     assert best_border(law, "absolute") == 14
     for loss in ("absolute", "squared", "zero-one", "within 2"):
-        best = KeptKeys(law, best_border(law, loss), None, (LEVEL,)).expected(loss)
-        assert best == min(KeptKeys(law, b, None, (LEVEL,)).expected(loss) for b in range(1, 29))
-    assert KeptKeys(law, 14, None, (LEVEL,)).expected("absolute") == pytest.approx(0.8820738, abs=1e-7)
+        best = ThresholdedKeys(law, best_border(law, loss), None, (LEVEL,)).expected(loss)
+        assert best == min(ThresholdedKeys(law, b, None, (LEVEL,)).expected(loss) for b in range(1, 29))
+    assert ThresholdedKeys(law, 14, None, (LEVEL,)).expected("absolute") == pytest.approx(0.8820738, abs=1e-7)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1, 1e-6), (1, 1e-9), (3, 1e-6)])
 def test_no_threshold_shows_a_key_more_often(epsilon, delta):
     """Laplace and Gaussian noise with the lowest threshold that hides one user's key with 1 - delta."""
-    law, n = KeepLaw(ApproxDP(epsilon, delta)), np.arange(1, 200)
+    law, n = ThresholdLaw(ApproxDP(epsilon, delta)), np.arange(1, 200)
     border = 1 + np.log(1 / (2 * delta)) / epsilon
     laplace = np.where(n >= border, 1 - np.exp(-epsilon * (n - border)) / 2, np.exp(epsilon * (n - border)) / 2)
-    assert np.all(law.kept(n) >= laplace - 1e-12)
+    assert np.all(law.release_probability(n) >= laplace - 1e-12)
     mu = brentq(lambda mu: gaussian_delta(mu, epsilon) - delta / 2, 0.01, 10)
     gaussian = norm.sf(1 + norm.isf(delta / 2) / mu, loc=n, scale=1 / mu)
-    assert np.all(law.kept(n) >= gaussian - 1e-12)
+    assert np.all(law.release_probability(n) >= gaussian - 1e-12)
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -117,13 +117,13 @@ GAUSSIAN = ApproxGaussianDP("0.5", "1e-6")
 
 def test_gaussian_keep_probabilities_are_the_most_the_level_allows():
     """One key each: upper_after(n, 0) of the level itself, to twelve digits, by theorem; never below a threshold's."""
-    best = best_keys(Holders(1000, 1, "add-remove"), GAUSSIAN, counted=True)
+    best = best_keys(Holders(1000, 1, "add-remove"), GAUSSIAN, with_count=True)
     law = best.mechanism.law
     users = np.arange(law.sure + 2)
-    assert law.kept(users) == pytest.approx(GAUSSIAN.upper_after(users, 0.0), rel=1e-12)
+    assert law.release_probability(users) == pytest.approx(GAUSSIAN.upper_after(users, 0.0), rel=1e-12)
     assert best.verify().optimal == "theorem"
     threshold = norm.sf(1 + norm.isf(1e-6) / 0.5, loc=users[1:], scale=2)
-    assert np.all(law.kept(users[1:]) >= threshold - 1e-12)
+    assert np.all(law.release_probability(users[1:]) >= threshold - 1e-12)
 
 
 @pytest.mark.parametrize("changes", [2, 7, 100])
@@ -135,9 +135,9 @@ def test_gaussian_steps_share_a_gaussian_level(changes):
         assert whole.delta(epsilon) <= compose(GAUSSIAN).delta(epsilon) == pytest.approx(whole.delta(epsilon), rel=1e-6)
     assert law.keeps(changes, GAUSSIAN)
     for loose in (
-        KeepLaw(GaussianDP(law.level.mu * Fraction(101, 100)), law.lost),
-        KeepLaw(law.level, law.lost * Fraction(101, 100)),
-        KeepLaw(ApproxDP("0.01", "1e-9")),
+        ThresholdLaw(GaussianDP(law.level.mu * Fraction(101, 100)), law.lost),
+        ThresholdLaw(law.level, law.lost * Fraction(101, 100)),
+        ThresholdLaw(ApproxDP("0.01", "1e-9")),
     ):
         assert not loose.keeps(changes, GAUSSIAN)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from utmost.errors import InvalidInput
 from utmost.privacy import ApproxDP, GaussianDP
 from utmost.space.integers import Holders, Lattice
-from utmost.theory.partition_selection.mechanism import KeepLaw, KeptKeys
+from utmost.theory.partition_selection.mechanism import ThresholdedKeys, ThresholdLaw
 
 VECTORS = {10: 0.0128183080505, 14: 0.699887098988, 16: 0.959384638753, 20: 0.999256675028, 28: 1.0}
 """How likely a key is shown at (1, 1e-6), from the number of users."""
@@ -30,8 +30,8 @@ def orbit(ratio: Fraction, delta: Fraction, users: int) -> list[Fraction]:
 
 
 def test_known_probabilities():
-    law = KeepLaw(ApproxDP(1, 1e-6))
-    assert law.kept(list(VECTORS)) == pytest.approx(list(VECTORS.values()), rel=1e-11)
+    law = ThresholdLaw(ApproxDP(1, 1e-6))
+    assert law.release_probability(list(VECTORS)) == pytest.approx(list(VECTORS.values()), rel=1e-11)
 
 
 @given(
@@ -41,35 +41,37 @@ def test_known_probabilities():
 @settings(max_examples=20)
 def test_keep_probabilities_are_the_orbit(ratio, delta):
     """Floats and balls both equal the orbit in fractions, to twelve digits and to twenty."""
-    law = KeepLaw(ApproxDP.from_ratio(ratio, delta))
+    law = ThresholdLaw(ApproxDP.from_ratio(ratio, delta))
     expected = orbit(ratio, delta, 60)
-    assert law.kept(np.arange(61)) == pytest.approx([float(p) for p in expected], rel=1e-12)
+    assert law.release_probability(np.arange(61)) == pytest.approx([float(p) for p in expected], rel=1e-12)
     for n in (0, 1, 2, 7, 31, 60):
         assert abs(float(1 - expected[n]) - float(law.enclose_missing(n, 128))) <= 1e-15
-    assert law.missing(law.sure - 1) > 0
-    assert law.missing(law.sure) == 0
+    assert law.hidden_probability(law.sure - 1) > 0
+    assert law.hidden_probability(law.sure) == 0
 
 
 def test_gaussian_steps_follow_their_own_level():
     """One Gaussian step: lost + (1 - lost) Phi(Phi^-1(a / (1 - lost)) + mu), computed by the level itself."""
-    law, lost = KeepLaw(GaussianDP("0.3"), Fraction(1, 10**5)), 1e-5
-    kept = law.kept(np.arange(law.sure + 1))
+    law, lost = ThresholdLaw(GaussianDP("0.3"), Fraction(1, 10**5)), 1e-5
+    kept = law.release_probability(np.arange(law.sure + 1))
     inside = np.flatnonzero(kept[:-1] < 1 - lost)
     moved = GaussianDP("0.3").upper(kept[inside] / (1 - lost))
     assert kept[inside + 1] == pytest.approx(lost + (1 - lost) * moved, rel=1e-10)
     assert kept[[1, -1]].tolist() == [lost, 1]
     for n in (1, 5, law.half, law.sure - 1, law.sure):
-        assert float(law.enclose_missing(n, 128)) == pytest.approx(float(law.missing(n)), rel=1e-9, abs=1e-15)
+        assert float(law.enclose_missing(n, 128)) == pytest.approx(
+            float(law.hidden_probability(n)), rel=1e-9, abs=1e-15
+        )
 
 
 def test_a_tiny_probability_to_tell_all_is_drawn():
     """1 - 10^-40 is told from 1, over hundreds of steps: with too few bits, quantiles would become infinite."""
-    law = KeepLaw(GaussianDP("0.05"), Fraction(1, 10**40))
+    law = ThresholdLaw(GaussianDP("0.05"), Fraction(1, 10**40))
     assert law.draw(20).min() > 200
     assert 0.4 < float(law.enclose_missing(law.half, 128)) < 0.6
 
 
-@pytest.mark.parametrize("law", [KeepLaw(ApproxDP(1, 1e-6)), KeepLaw(GaussianDP("0.3"), Fraction(1, 10**5))])
+@pytest.mark.parametrize("law", [ThresholdLaw(ApproxDP(1, 1e-6)), ThresholdLaw(GaussianDP("0.3"), Fraction(1, 10**5))])
 def test_a_million_draws_have_the_law(law):
     drawn = law.draw(10**6)
     seen = np.bincount(drawn, minlength=law.sure + 1)[1:] / 10**6
@@ -108,8 +110,8 @@ def test_neighbouring_tables_keep_the_level(each, neighbours):
     space = Holders(2, each, neighbours)
     step = Fraction(4) if space.changes == 1 else Fraction(2) if space.changes == 2 else Fraction(4, 3)
     lost = Fraction(1, 10) if space.changes == 1 else Fraction(1, 40)
-    law = KeepLaw(ApproxDP.from_ratio(step, lost))
-    assert KeptKeys(law, None, None, (promised,)).prove(space, promised).passed
+    law = ThresholdLaw(ApproxDP.from_ratio(step, lost))
+    assert ThresholdedKeys(law, None, None, (promised,)).prove(space, promised).passed
     p = orbit(step, lost, 2)
     chosen = [held for held in product((0, 1), repeat=2) if sum(held) <= each]
 
@@ -130,13 +132,13 @@ def test_neighbouring_tables_keep_the_level(each, neighbours):
 
 def test_levels_that_do_not_compose_are_refused():
     level = ApproxDP(1, 1e-6)
-    assert KeepLaw(level).keeps(1, level)
-    assert not KeepLaw(level).keeps(2, level)
-    assert KeepLaw(ApproxDP("0.5", 5e-7)).keeps(2, level)
-    assert not KeepLaw(ApproxDP("0.500001", 5e-7)).keeps(2, level)
-    assert not KeepLaw(ApproxDP("0.5", 5.1e-7)).keeps(2, level)
-    assert not KeepLaw(GaussianDP("0.3"), Fraction(1, 10**7)).keeps(1, level)
-    assert KeepLaw(GaussianDP("0.2"), Fraction(1, 10**7)).keeps(1, level)
+    assert ThresholdLaw(level).keeps(1, level)
+    assert not ThresholdLaw(level).keeps(2, level)
+    assert ThresholdLaw(ApproxDP("0.5", 5e-7)).keeps(2, level)
+    assert not ThresholdLaw(ApproxDP("0.500001", 5e-7)).keeps(2, level)
+    assert not ThresholdLaw(ApproxDP("0.5", 5.1e-7)).keeps(2, level)
+    assert not ThresholdLaw(GaussianDP("0.3"), Fraction(1, 10**7)).keeps(1, level)
+    assert ThresholdLaw(GaussianDP("0.2"), Fraction(1, 10**7)).keeps(1, level)
 
 
 def test_composition_is_that_of_the_accountant():
@@ -149,25 +151,25 @@ def test_composition_is_that_of_the_accountant():
         for steps in range(times % 2, times + 1, 2):
             delta = exact.delta(Fraction(1, 20) * steps)
             wider, tighter = (Fraction(delta * (1 + by)).limit_denominator(10**18) for by in (1e-6, -1e-6))
-            assert KeepLaw(step).keeps(times, ApproxDP(Fraction(1, 20) * steps, wider))
-            assert not KeepLaw(step).keeps(times, ApproxDP(Fraction(1, 20) * steps, tighter))
+            assert ThresholdLaw(step).keeps(times, ApproxDP(Fraction(1, 20) * steps, wider))
+            assert not ThresholdLaw(step).keeps(times, ApproxDP(Fraction(1, 20) * steps, tighter))
 
 
 def test_intervals_of_shown_counts_hold():
     """Of the times a key is shown, its interval holds the truth in 95 % or more, whatever the truth: enumerated."""
-    law = KeepLaw(ApproxDP(1, 1e-4))
-    keys = KeptKeys(law, law.half, None, (ApproxDP(1, 1e-4),))
+    law = ThresholdLaw(ApproxDP(1, 1e-4))
+    keys = ThresholdedKeys(law, law.half, None, (ApproxDP(1, 1e-4),))
     for n in (1, 2, 5, law.half - 1, law.half, law.half + 3, law.sure, 3 * law.sure):
         thresholds = np.arange(1, min(n, law.sure) + 1)
         low, high = keys.count_interval(n - thresholds + law.half, 0.95)
         held = law.chances[thresholds - 1][(low <= n) & (n <= high)].sum()
-        assert held >= 0.95 * law.kept(n) * (1 - 1e-9)
+        assert held >= 0.95 * law.release_probability(n) * (1 - 1e-9)
 
 
 def test_what_is_drawn_is_shown_by_the_law():
     level = ApproxDP.from_ratio(2, Fraction(1, 10))
     p = [float(x) for x in orbit(Fraction(2), Fraction(1, 10), 3)]
-    keys = KeptKeys(KeepLaw(level), 5, None, (level,))
+    keys = ThresholdedKeys(ThresholdLaw(level), 5, None, (level,))
     size = 40_000
     places, shown = keys.sample((np.repeat([1, 2, 3], size), None))
     for n in (1, 2, 3):
@@ -180,17 +182,23 @@ def test_what_is_drawn_is_shown_by_the_law():
 
 def test_forged_parts_are_not_private():
     level, space = ApproxDP(1, 1e-6), Holders(100, 1, "add-remove")
-    assert KeptKeys(KeepLaw(level), 14, None, (level,)).prove(space, level).passed
+    assert ThresholdedKeys(ThresholdLaw(level), 14, None, (level,)).prove(space, level).passed
     wider = ApproxDP(2, 1e-6)
-    assert not KeptKeys(KeepLaw(wider), 14, None, (level,)).prove(space, level).passed
-    assert not KeptKeys(KeepLaw(wider), 14, None, (wider,)).prove(space, level).passed
-    assert not KeptKeys(KeepLaw(level), None, None, (level,)).prove(Holders(100, 2, "add-remove"), level).passed
-    assert not KeptKeys(KeepLaw(level), None, None, (level,)).prove(Lattice(1, "any", 1, 0, 9), level).passed
+    assert not ThresholdedKeys(ThresholdLaw(wider), 14, None, (level,)).prove(space, level).passed
+    assert not ThresholdedKeys(ThresholdLaw(wider), 14, None, (wider,)).prove(space, level).passed
+    assert (
+        not ThresholdedKeys(ThresholdLaw(level), None, None, (level,))
+        .prove(Holders(100, 2, "add-remove"), level)
+        .passed
+    )
+    assert (
+        not ThresholdedKeys(ThresholdLaw(level), None, None, (level,)).prove(Lattice(1, "any", 1, 0, 9), level).passed
+    )
     numbered = Holders(100, 1, "add-remove", Lattice(1, "any", 1, 0, 9))
-    assert not KeptKeys(KeepLaw(level), None, None, (level,)).prove(numbered, level).passed
+    assert not ThresholdedKeys(ThresholdLaw(level), None, None, (level,)).prove(numbered, level).passed
 
 
 @pytest.mark.parametrize("level", [ApproxDP(1, 0), ApproxDP(1, 1), ApproxDP(math.inf, 0.1), GaussianDP(1)])
 def test_levels_that_show_nothing_are_refused(level):
     with pytest.raises(InvalidInput):
-        KeepLaw(level)
+        ThresholdLaw(level)

@@ -15,7 +15,7 @@ from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.solution import Solution, proved_bound
 from utmost.space.line import Line, cost
 from utmost.theory.scalar.design.line import best_on_line
-from utmost.theory.scalar.design.threshold_chains import keep_order
+from utmost.theory.scalar.design.threshold_chains import enforce_order
 from utmost.theory.scalar.line import NoisyLine
 
 approx = pytest.approx
@@ -335,7 +335,7 @@ def test_starts_are_put_in_order():
             room = float(level.upper(one[t]))
             if one[t + 1] > max(one[t], room * (1 - 1e-14)):
                 one[t + 1] = max(one[t], room * (1 - 2e-14))
-        assert keep_order(level, starts) == approx(one, rel=1e-13)
+        assert enforce_order(level, starts) == approx(one, rel=1e-13)
         assert (np.diff(one) <= level.upper(one[:-1]) - one[:-1]).all()
 
 

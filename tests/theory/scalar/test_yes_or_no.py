@@ -15,7 +15,7 @@ from utmost.queries.questions.decisions import choice_alternatives
 from utmost.solution.solution_file import solution_from_json, solution_to_json
 from utmost.space.line import Line
 from utmost.theory.scalar.design.yes_or_no import best_yes_or_no
-from utmost.theory.scalar.verify.yes_or_no import _by_pairs, check_yes_or_no
+from utmost.theory.scalar.verify.yes_or_no import _pair_bound, check_yes_or_no
 
 ACCURACY = 1e-8
 """Linear programs of others keep their constraints to 1e-7 or so."""
@@ -184,6 +184,6 @@ def test_points_below_zero_are_points_like_others(level):
     here, there = (best_yes_or_no(Line(first, first + 60, 2), first + 20, level) for first in (0, -30))
     assert (here.value, here.certificate.bound) == pytest.approx((there.value, there.certificate.bound), abs=1e-12)
     assert there.verify()
-    assert _by_pairs(Line(-30, 30, 2), -10, level) == _by_pairs(Line(0, 60, 2), 20, level) > 0
+    assert _pair_bound(Line(-30, 30, 2), -10, level) == _pair_bound(Line(0, 60, 2), 20, level) > 0
     if level == um.PureDP(1):
         assert there.certificate.bound <= least_errors(61, 20, level, np.full(61, 1 / 61), 2) + ACCURACY

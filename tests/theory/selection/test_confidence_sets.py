@@ -10,13 +10,13 @@ from utmost.design.rainbow import best_quantile, choice_facts
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Tallies
 from utmost.theory.selection.choices import NoisyMax
-from utmost.theory.selection.confidence_sets import sure_places
+from utmost.theory.selection.confidence_sets import confidence_intervals
 from utmost.theory.selection.problem import Ranks
 
 
 def ruled_out(law, tallies, confidence=0.95):
     """At each tally, the chance of a name whose interval does not hold the quantile."""
-    low, high = np.array(sure_places(law, confidence)).T
+    low, high = np.array(confidence_intervals(law, confidence)).T
     winners = law.contest.winners(tallies)[:, None]
     return (law.probabilities(tallies) * ((winners < low) | (winners > high))).sum(axis=1)
 
@@ -30,7 +30,7 @@ def test_intervals_hold_the_quantile_at_every_tally(cells, rows, neighbours, lev
     best = best_quantile(tallies, "2/5", [0, 1, 5, 6][:cells], level)
     for law in choice_facts(best).laws.values():
         seen.add(law.name)
-        assert all(low <= named <= high for named, (low, high) in enumerate(sure_places(law, 0.95)))
+        assert all(low <= named <= high for named, (low, high) in enumerate(confidence_intervals(law, 0.95)))
         for confidence in (0.95, 0.8):
             assert ruled_out(law, every, confidence).max() <= 1 - confidence, law.name
     assert "rainbow by winner" in seen

@@ -23,8 +23,8 @@ from utmost.theory.selection.tally_averages import (
     WeighedTallies,
     chance_right,
     expected_loss,
-    hardest,
     weigh_tallies,
+    worst_case,
 )
 
 LEVELS = (um.PureDP("0.3"), um.PureDP(1), um.PureDP(3), um.ApproxDP(1, "0.001"), um.GaussianDP(1))
@@ -72,7 +72,7 @@ def test_averages_and_the_worst_are_those_of_all_tallies(neighbours, each):
                 for loss in contest.losses:
                     risks = (law.probabilities(every) * contest.loss(loss, every)).sum(axis=1)
                     assert expected_loss(law, prior, loss) == (pytest.approx(risks.mean()), 0)
-                    assert hardest(law, loss, prior, level) == (pytest.approx(risks.max()), EVERY)
+                    assert worst_case(law, loss, prior, level) == (pytest.approx(risks.max()), EVERY)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
@@ -85,7 +85,7 @@ def test_the_search_finds_the_worst_of_all_tallies(unlisted, neighbours, each):
             for law in _closed_forms(contest, level):
                 for loss in contest.losses:
                     truth = (law.probabilities(every) * contest.loss(loss, every)).sum(axis=1).max()
-                    found, among = hardest(law, loss, nobody(contest), level)
+                    found, among = worst_case(law, loss, nobody(contest), level)
                     proved = loss == "zero-one" and not isinstance(law, ThreeRanks)
                     assert among == (PROVED if proved else TRIED)
                     assert found <= truth * (1 + 1e-12)
@@ -102,7 +102,7 @@ def test_the_exponential_mechanism_is_worst_one_ahead_of_level_others():
     for g in range(1, 3001):
         weights = [math.exp(-0.2 * (g - j / 5)) for j in range(1, 5)]
         ladder.append(g * sum(weights) / (1 + sum(weights)))
-    found, among = hardest(law, "shortfall", nobody(contest), um.PureDP("0.2"))
+    found, among = worst_case(law, "shortfall", nobody(contest), um.PureDP("0.2"))
     assert among == TRIED
     assert found == pytest.approx(max(ladder), rel=1e-9)
 
@@ -116,7 +116,7 @@ def test_the_rainbow_is_worst_with_one_close_behind_and_the_others_nowhere():
         tallies[row, w] = (3000 + g) // 2
         tallies[row, r] = tallies[row, w] - g
     risks = (law.probabilities(tallies) * contest.loss("shortfall", tallies)).sum(axis=1)
-    found, _ = hardest(law, "shortfall", nobody(contest), um.PureDP("0.5"))
+    found, _ = worst_case(law, "shortfall", nobody(contest), um.PureDP("0.5"))
     assert found == pytest.approx(risks.max(), rel=1e-9)
 
 
@@ -139,7 +139,7 @@ def test_two_candidates_are_exact_by_their_difference(most, epsilon):
     for kind, known in ((NoisyMax, rainbow), (LeadLines, rainbow), (PermuteAndFlip, flip)):
         law = one_of(kind, contest, level)
         assert expected_loss(law, prior, "zero-one") == (pytest.approx(known, rel=1e-9), 0)
-        assert hardest(law, "zero-one", prior, level)[1] == EVERY
+        assert worst_case(law, "zero-one", prior, level)[1] == EVERY
         assert chance_right(law, prior)[0] == (pytest.approx(1 - known, abs=2 * known), 0)
 
 
@@ -155,7 +155,7 @@ def test_kinds_of_tallies_agree_with_all_of_them(unlisted, monkeypatch):
         for law in _closed_forms(contest, level):
             for loss in contest.losses:
                 assert expected_loss(law, kinds, loss).value == pytest.approx(expected_loss(law, every, loss).value)
-                assert hardest(law, loss, kinds, level)[0] == pytest.approx(hardest(law, loss, every, level)[0])
+                assert worst_case(law, loss, kinds, level)[0] == pytest.approx(worst_case(law, loss, every, level)[0])
             assert np.array(chance_right(law, kinds)) == pytest.approx(np.array(chance_right(law, every)))
 
 

@@ -12,7 +12,14 @@ from scipy.sparse import csr_array
 import utmost as um
 from utmost.space.integers import Lattice
 from utmost.theory.vector.design.vectors import best_vector
-from utmost.theory.vector.verify.fixed_total import _closed, _free_numbers, _given, _numbers, growth, whole_cells_bound
+from utmost.theory.vector.verify.fixed_total import (
+    _closed_form_growth,
+    _coefficients,
+    _fit_coefficients,
+    _outflows,
+    fixed_total_bound,
+    growth,
+)
 
 LARGE = 20_000
 
@@ -24,7 +31,7 @@ def layer(d, n):
 
 @pytest.mark.parametrize(("d", "n"), [(3, 1), (3, 2), (3, 5), (4, 1), (4, 3), (5, 2), (5, 3), (6, 2)])
 def test_weights_in_closed_form_give_every_error_the_same(d, n):
-    """The weights of `_closed`, move by move: none is below 0, and what they add up to."""
+    """The weights of `_closed_form_growth`, move by move: none is below 0, and what they add up to."""
     top, flat = min(d, 2 * n), (n + d - 1) / (2 * n + d - 1)
     pairs = top**2 // 4 - 1
     alike = ((n + d - 1) * (top - 2) - pairs) / ((2 * n + d - 1) * (top - 2) - 2 * pairs) if top > 2 else flat
@@ -44,7 +51,7 @@ def test_weights_in_closed_form_give_every_error_the_same(d, n):
             given += weight
         gives.append(given)
     assert list(gets.values()) == pytest.approx([(n + 1) ** 2] * len(gets))
-    least, most = (each[n] * (n + 1) ** 2 for each in _closed(d, n + 2))
+    least, most = (each[n] * (n + 1) ** 2 for each in _closed_form_growth(d, n + 2))
     assert min(gives) == pytest.approx(least)
     assert max(gives) <= most + 1e-9
 
@@ -52,7 +59,7 @@ def test_weights_in_closed_form_give_every_error_the_same(d, n):
 @pytest.mark.parametrize(("d", "n"), [(4, 2), (4, 4), (5, 2), (5, 3), (6, 2), (6, 3), (7, 2)])
 def test_fitted_weights_give_every_error_the_same(d, n):
     """Added up move by move over a layer, which the module never lists: no weight is below 0, all of the next get 1."""
-    free, gets, gives = _free_numbers(d, n, _given(d, n)), dict.fromkeys(layer(d, n + 1), 0.0), []
+    free, gets, gives = _fit_coefficients(d, n, _outflows(d, n)), dict.fromkeys(layer(d, n + 1), 0.0), []
     for z in layer(d, n):
         given = 0.0
         for i, j in product(range(d), repeat=2):
@@ -60,7 +67,7 @@ def test_fitted_weights_give_every_error_the_same(d, n):
                 continue
             there = tuple(x + (k == i) - (k == j) for k, x in enumerate(z))
             kind = np.array([sum(x > 0 for x in there)]), np.array([sum(x < 0 for x in there)])
-            product_, rising, falling, both = _numbers(*kind, n + 1) @ free / (n + 1) ** 2
+            product_, rising, falling, both = _coefficients(*kind, n + 1) @ free / (n + 1) ** 2
             v, w = there[i], -there[j]
             weight = float((product_ * v * w + rising * v + falling * w + both)[0])
             assert weight >= 0
@@ -82,7 +89,7 @@ def test_no_noise_errs_noticeably_less_than_sum_zero_noise(d):
     for epsilon in ("0.1", "0.5", "1", "3"):
         level, space = um.PureDP(epsilon), Lattice(d, "sum-zero", 1, 0, LARGE)
         own = best_vector(space, level).value
-        assert 0.9999 * own <= whole_cells_bound(space.endless, level, "absolute") <= own
+        assert 0.9999 * own <= fixed_total_bound(space.endless, level, "absolute") <= own
 
 
 def best_by_lp(d, rows, epsilon):
@@ -107,7 +114,7 @@ def best_by_lp(d, rows, epsilon):
 
 @pytest.mark.parametrize(("d", "rows", "epsilon"), [(3, 8, 3), pytest.param(3, 10, 2, marks=pytest.mark.long)])
 def test_bound_is_below_the_best_mechanism_on_few_rows(d, rows, epsilon):
-    bound = whole_cells_bound(Lattice(d, "sum-zero", 1, 0, rows), um.PureDP(epsilon), "absolute")
+    bound = fixed_total_bound(Lattice(d, "sum-zero", 1, 0, rows), um.PureDP(epsilon), "absolute")
     assert 0 < bound <= best_by_lp(d, rows, epsilon) + 1e-9
 
 
@@ -133,7 +140,7 @@ def best_with_rest_by_lp(d, most, epsilon):
     ("d", "most", "epsilon"), [(2, 6, 3), (3, 2, 4), pytest.param(2, 8, 2, marks=pytest.mark.long)]
 )
 def test_bound_with_a_rest_is_below_the_best_mechanism(d, most, epsilon):
-    bound = whole_cells_bound(Lattice(d, "exchange", 1, 0, most), um.PureDP(epsilon), "absolute", rest=True)
+    bound = fixed_total_bound(Lattice(d, "exchange", 1, 0, most), um.PureDP(epsilon), "absolute", rest=True)
     assert bound <= best_with_rest_by_lp(d, most, epsilon) + 1e-9
     assert (d, bound > 0) in ((2, True), (3, False))  # counts from 0 to 2 are all ends
 
@@ -177,21 +184,21 @@ def test_no_answer_away_from_the_ends_errs_less(answer, away, reach, epsilon):
     """On few rows, for whatever mechanism it is an answer of; and where layers end far out, hardly more is true."""
     rows = sum(answer)
     space = Lattice(len(answer), "sum-zero", reach, 0, rows)
-    bound = whole_cells_bound(space, um.PureDP(str(epsilon)), "absolute", away=away)
+    bound = fixed_total_bound(space, um.PureDP(str(epsilon)), "absolute", away=away)
     least = least_error_of_an_answer(answer, rows, epsilon, reach)
     assert 0 < bound <= least + 1e-9
     if epsilon == 3 and away >= 4 and reach == 1:
         assert bound >= 0.999 * least
     parts = Lattice(len(answer) - 1, "exchange", reach, 0, rows)  # the last is what the others leave
-    assert whole_cells_bound(parts, um.PureDP(str(epsilon)), "absolute", rest=True, away=away) == bound
+    assert fixed_total_bound(parts, um.PureDP(str(epsilon)), "absolute", rest=True, away=away) == bound
 
 
 def test_no_answer_is_farther_from_every_end_than_its_share():
     level = um.PureDP(1)
     for space, rest in ((Lattice(10, "sum-zero", 1, 0, LARGE), False), (Lattice(9, "exchange", 1, 0, LARGE), True)):
-        assert whole_cells_bound(space, level, "absolute", rest, away=2000) > 1.714
-        assert whole_cells_bound(space, level, "absolute", rest, away=2001) == 0
-    assert whole_cells_bound(Lattice(10, "sum-zero", 5, 0, LARGE), level, "absolute", away=9) == 0  # not one move
+        assert fixed_total_bound(space, level, "absolute", rest, away=2000) > 1.714
+        assert fixed_total_bound(space, level, "absolute", rest, away=2001) == 0
+    assert fixed_total_bound(Lattice(10, "sum-zero", 5, 0, LARGE), level, "absolute", away=9) == 0  # not one move
 
 
 @pytest.mark.parametrize(
@@ -229,17 +236,17 @@ def test_gaps_of_cells_that_leave_rows_out(d, gap):
 
 def test_people_with_several_rows_scale_the_bound():
     level, space = um.PureDP(1), Lattice(5, "sum-zero", 4, 0, 4 * LARGE)
-    one = whole_cells_bound(Lattice(5, "sum-zero", 1, 0, LARGE), level, "absolute")
-    assert whole_cells_bound(space, level, "absolute") == pytest.approx(4 * one)
+    one = fixed_total_bound(Lattice(5, "sum-zero", 1, 0, LARGE), level, "absolute")
+    assert fixed_total_bound(space, level, "absolute") == pytest.approx(4 * one)
     assert best_vector(space, level).value > 4 * one
 
 
 def test_elsewhere_nothing_is_claimed():
     space = Lattice(4, "sum-zero", 1, 0, LARGE)
     for level in (um.ApproxDP(1, 1e-6), um.PureDP(60), um.PureDP(0), um.GaussianDP(1), um.ZCDP(0.5), um.PureDP("1e-9")):
-        assert whole_cells_bound(space, level, "absolute") == 0
-    assert whole_cells_bound(space, um.PureDP(1), "squared") == 0
-    assert whole_cells_bound(space, um.PureDP(1), "absolute", rest=True) == 0
+        assert fixed_total_bound(space, level, "absolute") == 0
+    assert fixed_total_bound(space, um.PureDP(1), "squared") == 0
+    assert fixed_total_bound(space, um.PureDP(1), "absolute", rest=True) == 0
     for other in (Lattice(4, "exchange", 1, 0, 9), Lattice(2, "sum-zero", 1, 0, 9), Lattice(4, "sum-zero", 0, 0, 9)):
-        assert whole_cells_bound(other, um.PureDP(1), "absolute") == 0
-    assert whole_cells_bound(Lattice(40, "sum-zero", 1, 0, 3), um.PureDP("0.1"), "absolute") == 0
+        assert fixed_total_bound(other, um.PureDP(1), "absolute") == 0
+    assert fixed_total_bound(Lattice(40, "sum-zero", 1, 0, 3), um.PureDP("0.1"), "absolute") == 0

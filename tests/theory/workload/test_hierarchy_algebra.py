@@ -8,7 +8,7 @@ import pytest
 from utmost.errors import InvalidInput
 from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
 from utmost.mechanism.noise.tables import NoisyTables
-from utmost.theory.workload.hierarchy_algebra import MOST_ALIKE, Hierarchy, read_tree, sizes
+from utmost.theory.workload.hierarchy_algebra import MOST_CLASSES, Hierarchy, read_tree, sizes
 from utmost.theory.workload.problem import hierarchy_of
 
 TREE = ((3,), (2, 4, 1), (2, 1, 3, 4, 2, 2, 5))
@@ -80,7 +80,7 @@ def test_intervals_hold_with_95_percent():
             noise.append(rng.geometric(1 - b, n) - rng.geometric(1 - b, n))
         held += np.abs(np.concatenate(tree.estimate(noise)).astype(float)) <= widths
     assert 0.945 < held.mean() / 400 < 0.97
-    many = tuple(range(1, MOST_ALIKE + 3))
+    many = tuple(range(1, MOST_CLASSES + 3))
     wide = ((len(many),), many)
     law = IndependentLaw(sum(many), GeometricLaw(Fraction(1, 2)))
     far = Hierarchy(wide, (2,), NoisyTables((law,)))

@@ -16,7 +16,7 @@ from utmost.space.integers import CentredTables, Tables
 from utmost.theory.workload.marginal_algebra import (
     Released,
     cells,
-    centred,
+    centre,
     factors,
     read_strategy,
     read_workload,
@@ -187,7 +187,7 @@ def released_matrix(times):
     for table, many in zip(CENTRED, times, strict=True):
         plain = matrix([table.columns]).reshape(*(SHAPE[i] for i in table.columns), -1).astype(int)
         axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
-        found.append(centred(plain, axes).reshape(cells(SHAPE, table.columns), -1) * many)
+        found.append(centre(plain, axes).reshape(cells(SHAPE, table.columns), -1) * many)
     return np.vstack(found)
 
 

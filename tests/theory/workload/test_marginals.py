@@ -12,7 +12,7 @@ from utmost.design.workload import best_marginals, even_split
 from utmost.errors import InvalidInput
 from utmost.mechanism.noise.canonical import CanonicalLaw
 from utmost.solution import Solution
-from utmost.theory.workload.design.consistent_tables import fitted, shared, whole_tables
+from utmost.theory.workload.design.consistent_tables import apportion, fit_margins, integer_tables
 from utmost.theory.workload.marginal_algebra import cells
 from utmost.theory.workload.verify.checks import least_variance, marginal_optimum
 
@@ -151,22 +151,22 @@ def test_whole_numbers_agree():
                 for each in pairs(3)
             },
         }
-        found = whole_tables(truth.shape, estimates)
+        found = integer_tables(truth.shape, estimates)
         assert all((table >= 0).all() for table in found.values())
         assert (found[(0, 1)].sum(axis=1) == found[(0, 2)].sum(axis=1)).all()
         assert (found[(0, 1)].sum(axis=0) == found[(1, 2)].sum(axis=1)).all()
         assert found[(1, 2)].sum() == found[()]
-    above = whole_tables((2, 2, 2), {(0, 1, 2): rng.normal(0, 5, (2, 2, 2)), (0, 2): rng.normal(0, 5, (2, 2))})
+    above = integer_tables((2, 2, 2), {(0, 1, 2): rng.normal(0, 5, (2, 2, 2)), (0, 2): rng.normal(0, 5, (2, 2))})
     assert (above[(0, 1, 2)].sum(axis=1) == above[(0, 2)]).all()
     with pytest.raises(InvalidInput, match="one or two columns"):
-        whole_tables((2, 2, 2, 2), {(0, 1, 2): np.ones((2, 2, 2)), (1, 2, 3): np.ones((2, 2, 2))})
+        integer_tables((2, 2, 2, 2), {(0, 1, 2): np.ones((2, 2, 2)), (1, 2, 3): np.ones((2, 2, 2))})
 
 
 def test_whole_numbers_are_near():
     """What has these properties already stays as it is; a total of 0 leaves nothing."""
     table = np.array([[3, 0, 2], [1, 4, 0]])
-    assert (fitted(table.astype(float), table.sum(axis=1), table.sum(axis=0)) == table).all()
-    assert shared(10, [1.0, 2.0, 7.0]).tolist() == [1, 2, 7]
-    assert shared(0, [-1.0, -2.0, 0.4]).tolist() == [0, 0, 0]
-    assert shared(3, [0.0]).tolist() == [3]
-    assert fitted(np.zeros((2, 2)), np.array([5, 0]), np.array([2, 3])).tolist() == [[2, 3], [0, 0]]
+    assert (fit_margins(table.astype(float), table.sum(axis=1), table.sum(axis=0)) == table).all()
+    assert apportion(10, [1.0, 2.0, 7.0]).tolist() == [1, 2, 7]
+    assert apportion(0, [-1.0, -2.0, 0.4]).tolist() == [0, 0, 0]
+    assert apportion(3, [0.0]).tolist() == [3]
+    assert fit_margins(np.zeros((2, 2)), np.array([5, 0]), np.array([2, 3])).tolist() == [[2, 3], [0, 0]]

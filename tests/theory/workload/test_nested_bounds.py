@@ -13,7 +13,7 @@ import utmost as um
 from utmost.errors import InvalidInput
 from utmost.mechanism.noise.lattice import BallLaw, NoisyVector
 from utmost.space.integers import Lattice
-from utmost.theory.workload.design.prefix_noise import best_carried, stated_nested
+from utmost.theory.workload.design.prefix_noise import best_carried, nested_solution
 from utmost.theory.workload.prefix_noise import ranks
 from utmost.theory.workload.verify.nested_counts import check_nested, flow_bound, make_errors, nested_bound
 
@@ -28,7 +28,7 @@ def designed(d, epsilon, upper=LARGE):
     level = um.PureDP(epsilon)
     law = best_carried(cells(d), level)
     assert law is not None
-    return stated_nested(cells(d, upper), NoisyVector(law), level)
+    return nested_solution(cells(d, upper), NoisyVector(law), level)
 
 
 def best_by_lp(d, side, level):
@@ -114,7 +114,7 @@ def test_more_counts_and_people_with_several_rows_have_the_bound_of_three():
     assert five.certificate.bound == pytest.approx(three)
     level = um.PureDP(1)
     law = best_carried(cells(2, LARGE, 4), level)
-    several = stated_nested(cells(2, LARGE, 4), NoisyVector(law), level)
+    several = nested_solution(cells(2, LARGE, 4), NoisyVector(law), level)
     assert several.verify()
     assert 0.75 * several.value < several.certificate.bound < several.value
 

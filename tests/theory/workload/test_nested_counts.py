@@ -95,10 +95,10 @@ def test_bins_and_skipped_sums_widen_and_never_narrow(monkeypatch):
     monkeypatch.setattr(nested_counts, "MOST_LISTED", 2**14)
     monkeypatch.setattr(nested_counts, "MOST_TOGETHER", 2**18)
     sum_half_widths.cache_clear()
-    nested_counts._averaged.cache_clear()
+    nested_counts._law_of_sum.cache_clear()
     coarse, again = sum_half_widths(law, 0.95), sum_losses(law, ["absolute", "zero-one", "within 50"])
     sum_half_widths.cache_clear()
-    nested_counts._averaged.cache_clear()
+    nested_counts._law_of_sum.cache_clear()
     assert coarse != exact
     assert all(c >= e for c, e in zip(coarse, exact, strict=True))
     assert max(c / e for c, e in zip(coarse, exact, strict=True)) < 1.1

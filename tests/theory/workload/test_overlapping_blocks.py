@@ -7,15 +7,15 @@ from utmost.privacy import PureDP
 from utmost.space.integers import Lattice, Strategy
 from utmost.theory.workload.design.overlapping_blocks import (
     TOTALS,
-    applied,
     best_blocks,
-    diagonal,
+    gram_diagonal,
     mean_spread,
     tent_strategies,
+    times_gram,
     total_variance,
 )
 from utmost.theory.workload.design.strategies import best_strategy
-from utmost.theory.workload.least_squares import wanted_numbers, wanted_products
+from utmost.theory.workload.least_squares import number_of_sums, sum_products
 
 
 def dense_variance(matrix, wanted):
@@ -39,10 +39,10 @@ def test_value_and_gradient_are_those_of_least_squares(wanted):
     steps = np.eye(27) * 1e-6
     by_steps = [total_variance(blocks.ravel() + step, 3, wanted)[0] - value for step in steps]
     assert slope == pytest.approx(np.array(by_steps) / 1e-6, rel=1e-3, abs=1e-3)
-    assert applied(blocks, wanted) == pytest.approx(blocks @ wanted_products(9, wanted))
-    assert diagonal(9, wanted).tolist() == np.diag(wanted_products(9, wanted)).tolist()
+    assert times_gram(blocks, wanted) == pytest.approx(blocks @ sum_products(9, wanted))
+    assert gram_diagonal(9, wanted).tolist() == np.diag(sum_products(9, wanted)).tolist()
     whole, own = rng.integers(0, 5, (3, 9)), rng.integers(1, 5, 9)
-    spread = dense_variance(np.vstack([np.diag(own), whole]), wanted) / wanted_numbers(9, wanted)
+    spread = dense_variance(np.vstack([np.diag(own), whole]), wanted) / number_of_sums(9, wanted)
     assert mean_spread(own, whole, wanted) == pytest.approx(spread)
 
 
@@ -56,7 +56,7 @@ def test_whole_weights_are_as_they_are_stated(wanted):
         assert (matrix.sum(axis=0) == total).all()
         assert (matrix >= 0).all()
         assert (np.diag(matrix) > 0).all()
-        assert spread == pytest.approx(dense_variance(matrix.astype(float), wanted) / wanted_numbers(21, wanted))
+        assert spread == pytest.approx(dense_variance(matrix.astype(float), wanted) / number_of_sums(21, wanted))
 
 
 @pytest.mark.long

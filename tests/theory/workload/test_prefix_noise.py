@@ -14,7 +14,7 @@ from utmost.errors import InvalidInput
 from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice
-from utmost.theory.workload.prefix_noise import CarriedLaw, FlatLaw, as_carried, mean_variance_of_counts, ranks
+from utmost.theory.workload.prefix_noise import CarriedLaw, FlatLaw, as_carried_law, mean_variance_of_counts, ranks
 
 FAILS = 1e-9
 THIRD = Fraction(1, 3)
@@ -59,7 +59,7 @@ def test_the_law_of_cells_and_counts_by_listing_all_errors(widths):
     n = law.half_width("0.95")
     within = [(chances @ (np.abs(errors) <= m)).mean() for m in (n - 1, n)]
     assert within[0] < 0.95 <= within[1] + 1e-4
-    places, rows = law.running()
+    places, rows = law.error_laws()
     for k in range(law.dimension):
         for size in (0, 1, 3):
             assert rows[k][np.abs(places) <= size].sum() == pytest.approx(
@@ -69,7 +69,7 @@ def test_the_law_of_cells_and_counts_by_listing_all_errors(widths):
 
 def test_half_widths_of_counts_are_the_least():
     law = CarriedLaw(decay_above(um.PureDP("0.2")), (3, 2))
-    places, rows = law.running()
+    places, rows = law.error_laws()
     for n, row in zip(law.half_widths("0.95"), rows, strict=True):
         assert row[np.abs(places) <= n].sum() >= 0.95
         assert row[np.abs(places) < n].sum() < 0.95
@@ -80,10 +80,10 @@ def test_without_widths_it_is_geometric_noise_on_every_cell():
     assert law.absolute_errors[0] == pytest.approx(single.mean("absolute"), abs=1e-12)
     assert law.mean("squared") == pytest.approx(single.mean("squared"), abs=1e-12)
     assert law.tail(range(-3, 4)) == pytest.approx(single.tail(range(-3, 4)), abs=1e-12)
-    assert as_carried(NoisyVector(IndependentLaw(3, single))) == law
-    assert as_carried(NoisyVector(law)) is law
-    assert as_carried(NoisyVector(BallLaw("any", 3, THIRD))) is None
-    assert as_carried(um.finite.geometric(3, 1)) is None
+    assert as_carried_law(NoisyVector(IndependentLaw(3, single))) == law
+    assert as_carried_law(NoisyVector(law)) is law
+    assert as_carried_law(NoisyVector(BallLaw("any", 3, THIRD))) is None
+    assert as_carried_law(um.finite.geometric(3, 1)) is None
 
 
 def test_draws_have_the_law():
@@ -131,7 +131,7 @@ def test_files_hold_anything():
         with pytest.raises(InvalidInput):
             NoisyVector.from_json({**law.to_json(), **wrong})
     wide = CarriedLaw(1 - Fraction(1, 10**9), (10,))
-    for listing in (lambda: wide.absolute_errors, wide.running):
+    for listing in (lambda: wide.absolute_errors, wide.error_laws):
         with pytest.raises(InvalidInput, match="its errors would be listed at"):
             listing()
     with pytest.raises(InvalidInput, match="running counts"):

@@ -9,7 +9,7 @@ from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw, NoisyVe
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice
 from utmost.theory.workload.design.nested_counts import sum_half_widths, sum_losses
-from utmost.theory.workload.design.prefix_noise import best_carried, carried_losses, stated_nested
+from utmost.theory.workload.design.prefix_noise import best_carried, carried_losses, nested_solution
 from utmost.theory.workload.design.strategies import best_counts
 from utmost.theory.workload.prefix_noise import CarriedLaw
 
@@ -42,9 +42,9 @@ def test_where_there_is_none():
     assert best_carried(cells(200), um.PureDP(1)) is None
     assert best_carried(cells(3, reach=0), um.PureDP(1)) is None
     law = best_carried(cells(3), um.PureDP(1))
-    assert stated_nested(cells(3), NoisyVector(law), um.ApproxDP(1, "1e-6")) is None
-    assert stated_nested(cells(3, "exchange"), NoisyVector(law), um.PureDP(2)) is None
-    assert stated_nested(cells(3, upper=3), NoisyVector(law), um.PureDP(1)) is None
+    assert nested_solution(cells(3), NoisyVector(law), um.ApproxDP(1, "1e-6")) is None
+    assert nested_solution(cells(3, "exchange"), NoisyVector(law), um.PureDP(2)) is None
+    assert nested_solution(cells(3, upper=3), NoisyVector(law), um.PureDP(1)) is None
 
 
 def test_losses_of_sums_are_the_same_by_both_roads():

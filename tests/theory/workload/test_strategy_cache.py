@@ -39,10 +39,10 @@ def again(workload, level, monkeypatch):
     """Asked once more, as by another process: what came of it, and whether it was found anew."""
     from utmost.theory.workload.design import optimize
 
-    made, found = [], optimize._found
+    made, found = [], optimize._optimize
     best_workload.cache_clear()
     with monkeypatch.context() as patched:
-        patched.setattr(optimize, "_found", lambda *given: made.append(1) or found(*given))
+        patched.setattr(optimize, "_optimize", lambda *given: made.append(1) or found(*given))
         return best_workload(workload, level), bool(made)
 
 
@@ -111,7 +111,7 @@ def test_without_a_folder_strategies_are_found_all_the_same(tmp_path, monkeypatc
 
 def test_few_are_kept(folder, monkeypatch):
     """The oldest go first."""
-    monkeypatch.setattr(strategy_cache, "MOST_KEPT", 2)
+    monkeypatch.setattr(strategy_cache, "MOST_FILES", 2)
     for place, (workload, level) in enumerate(WORKLOADS[:3]):
         best_workload(workload, level)
         for file in folder.iterdir():

@@ -47,7 +47,7 @@ def number_alternatives(
             number_alternatives(coarse, level, [_coarser(loss, times) for loss in losses], None), losses, times
         )
     return {
-        name: {loss: expected_cut_off(line, tail, wide, loss, prior) for loss in losses}
+        name: {loss: expected_clamped_loss(line, tail, wide, loss, prior) for loss in losses}
         for name, (tail, wide) in tails(line.reach, line.reach, level).items()
     }
 
@@ -83,7 +83,7 @@ def _sizes(space: Lattice) -> tuple[int, float]:
     return sum_of_moves(space) or space.reach, math.sqrt(square_of_moves(space)) or float(space.reach)
 
 
-def expected_cut_off(line: Line, tail: Tail, wide: int, loss: str, prior: Floats | None = None) -> float:
+def expected_clamped_loss(line: Line, tail: Tail, wide: int, loss: str, prior: Floats | None = None) -> float:
     """The expected loss of symmetric noise that is cut off at the ends of a line; `tail(t)` is Pr[K >= t]."""
     last, one_side = line.points - 1, _one_side(line, tail, wide, loss)
     if prior is None:

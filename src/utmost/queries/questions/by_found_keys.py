@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from utmost.mechanism.noise.lattice import NoisyVector
     from utmost.solution import Solution
-    from utmost.theory.partition_selection.mechanism import KeepLaw, KeptKeys
+    from utmost.theory.partition_selection.mechanism import ThresholdedKeys, ThresholdLaw
 
 USERS = "users"
 """The loss of keys alone: how many units a key needs to be released."""
@@ -119,7 +119,7 @@ class KeySelection:
             return keys
         return Found(keys.keys, keys.holders, clip_to(keys.numbers, self.numbers))
 
-    def draw(self, mechanism: KeptKeys, point: Found) -> tuple[Any, Integers]:
+    def draw(self, mechanism: ThresholdedKeys, point: Found) -> tuple[Any, Integers]:
         """Which keys are released, sorted, with the numbers beside them."""
         places, numbers = mechanism.sample((point.holders, point.numbers))
         keys = point.keys.take(places)
@@ -130,24 +130,24 @@ class KeySelection:
         """The keys that were released."""
         return shown_keys(self.by.columns, released["keys"], ordered)
 
-    def curve(self, law: KeepLaw) -> dict[str, Any]:
+    def curve(self, law: ThresholdLaw) -> dict[str, Any]:
         """How likely a key is released, by how many units hold it: public, and known before anything is read."""
         users = np.unique(np.linspace(1, law.sure, min(law.sure, MOST_POINTS)).astype(int))
-        return {"holders": users.tolist(), "shown with probability": law.kept(users).tolist()}
+        return {"holders": users.tolist(), "shown with probability": law.release_probability(users).tolist()}
 
-    def notes(self, mechanism: KeptKeys) -> tuple[str, ...]:
+    def notes(self, mechanism: ThresholdedKeys) -> tuple[str, ...]:
         """How likely keys are released, how the level is split, and what is left out."""
         unit = self.terms.unit
         few_keys = () if unit.id is None else (FEW_KEYS.format(self.keys_each, unit.id),)
         return (self._chances_in_words(mechanism.law), *self._split_in_words(mechanism), NULLS, *few_keys)
 
-    def _chances_in_words(self, law: KeepLaw) -> str:
+    def _chances_in_words(self, law: ThresholdLaw) -> str:
         who = ("row has", "rows have") if self.terms.unit.id is None else ("person has", "people have")
         numbers = sorted({1, 2, law.half // 2, law.half, (law.half + law.sure) // 2} - {0, law.sure})
-        chances = [f"{law.kept(n):.4g} if {n} {who[n > 1]} it" for n in numbers]
+        chances = [f"{law.release_probability(n):.4g} if {n} {who[n > 1]} it" for n in numbers]
         return f"a key is shown with probability {', '.join(chances)}, and for certain from {law.sure} on"
 
-    def _split_in_words(self, mechanism: KeptKeys) -> tuple[str, ...]:
+    def _split_in_words(self, mechanism: ThresholdedKeys) -> tuple[str, ...]:
         spent, changes = mechanism.spent, self.space.changes
         split = () if len(spent) == 1 else (f"the keys are shown at {spent[0]}, the numbers at {spent[1]}",)
         if changes == 1:

@@ -149,13 +149,13 @@ class TreeLevels(ConsistentTables):
         return list(self.hierarchy.estimate(drawn))
 
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
-        from utmost.theory.workload.design.consistent_tables import shared
+        from utmost.theory.workload.design.consistent_tables import apportion
 
         whole = [np.array([max(0, round(float(tables[0][0])))])]
         for children, table in zip(self.tree.children, tables[1:], strict=True):
             below = np.asarray(table, dtype=float)
             ends = np.cumsum((0, *children)).tolist()
-            parts = [shared(int(total), below[a:b]) for total, (a, b) in zip(whole[-1], pairwise(ends), strict=True)]
+            parts = [apportion(int(total), below[a:b]) for total, (a, b) in zip(whole[-1], pairwise(ends), strict=True)]
             whole.append(np.concatenate(parts))
         return whole
 

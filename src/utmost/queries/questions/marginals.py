@@ -29,7 +29,7 @@ from utmost.queries.questions.consistent_tables import ALL, ConsistentTables
 from utmost.queries.questions.question import asking
 from utmost.queries.units import MOST_ROWS
 from utmost.space.integers import CentredTables, Tables
-from utmost.theory.workload.marginal_algebra import centred
+from utmost.theory.workload.marginal_algebra import centre
 
 if TYPE_CHECKING:
     import pyarrow
@@ -101,7 +101,7 @@ class MarginalTables(ConsistentTables):
             most = MOST_ROWS if self.most_rows is None else self.most_rows
             large = most * margins.units[table] > 2**60
             axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
-            whole = centred(counts.astype(object if large else np.int64), axes)
+            whole = centre(counts.astype(object if large else np.int64), axes)
             tables.append(whole.ravel() * margins.times[table])
         return tables
 
@@ -122,9 +122,9 @@ class MarginalTables(ConsistentTables):
         return [estimates[table] for table in self.wanted]
 
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
-        from utmost.theory.workload.design.consistent_tables import whole_tables
+        from utmost.theory.workload.design.consistent_tables import integer_tables
 
-        whole = whole_tables(self.shape, dict(zip(self.wanted, tables, strict=True)))
+        whole = integer_tables(self.shape, dict(zip(self.wanted, tables, strict=True)))
         return [whole[table] for table in self.wanted]
 
     @cached_property

@@ -136,10 +136,10 @@ class RankedQuantiles(Selection):
     def _halves(self, solution: Solution) -> list[Floats]:
         """Of every quantile and candidate, within which ±h the noise of its rank lies."""
         from utmost.theory.selection.design.ranks import rank_half_widths
-        from utmost.theory.selection.ranks import nodes_left
+        from utmost.theory.selection.ranks import nodes_below
 
         laws, branching = solution.mechanism.laws, solution.problem.data["branching"]
-        left = nodes_left(self.grid.size, branching, len(laws))
+        left = nodes_below(self.grid.size, branching, len(laws))
         nodes = len(laws) * (branching - 1) + 1
         return [rank_half_widths(laws[0], q, nodes)[left] for q in self.shares]
 

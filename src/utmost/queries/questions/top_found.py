@@ -110,16 +110,16 @@ class TopFound(ByFoundKeys):
     @cached_property
     def _missed(self) -> tuple[float, float]:
         """What share of the true k is missed on a table whose keys fall off as Zipf's do: a public sample."""
-        from utmost.theory.selection.top_lists import drawn_in_floats, largest
+        from utmost.theory.selection.top_lists import largest, simulate_noise
 
         mechanism, rng = self.solution.mechanism, np.random.default_rng(20_130_103)
         sizes = 1 / np.arange(1, ZIPF + 1)
         holders = np.floor(self.stated_rows * sizes / sizes.sum()).astype(np.int64)[None]
-        cumulative = mechanism.law.kept(np.arange(1, mechanism.law.sure + 1))
+        cumulative = mechanism.law.release_probability(np.arange(1, mechanism.law.sure + 1))
         thresholds = 1 + np.searchsorted(cumulative, rng.random((SAMPLED, ZIPF)), side="left")
         counts = holders - thresholds
         if mechanism.noise is not None:
-            counts = holders + drawn_in_floats(mechanism.noise.noise, counts.shape, rng)
+            counts = holders + simulate_noise(mechanism.noise.noise, counts.shape, rng)
         shown = np.where(holders >= thresholds, counts.astype(float), -np.inf)
         places, k = largest(shown, self.k), min(self.k, ZIPF)
         is_shown = np.isfinite(np.take_along_axis(shown, places, axis=1))

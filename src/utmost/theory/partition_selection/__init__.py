@@ -1,1 +1,1 @@
-"""Partition selection: keys found privately, which nobody listed."""
+"""Partition selection: releasing which keys occur, without a public list of keys."""

@@ -1,10 +1,10 @@
-"""Keys nobody listed: the mechanism that shows as many of them as a level allows, with numbers beside them.
+"""Partition selection: the mechanism that releases as many keys as a level allows, with numbers beside them.
 
-One key of each unit, units that come or go: every key is shown with the greatest probability that any private
-mechanism shows it with (Desfontaines, Voss, Gipson and Mandayam 2022), and how many units hold it is told at no further
-cost. Where several keys change at once, each gets a share of the level: by exact composition, or by Gaussian steps,
-whichever needs fewer units for a key to be shown; a Gaussian level with a delta is shared by Gaussian steps exactly.
-The joint optimum is not known; what one key alone could have is a bound.
+With one key of each unit under add/remove, every key is released with the greatest probability that any private
+mechanism can have (Desfontaines, Voss, Gipson and Mandayam 2022), and its number of holders at no further cost. Where
+several keys change at once, each gets a share of the level: by exact composition, or by Gaussian steps, whichever
+releases a key with fewer holders; a Gaussian level with a delta is shared exactly by Gaussian steps. The joint optimum
+is not known; that of a single key is a bound.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, 
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.integers import Holders
 from utmost.space.line import cost, require_line_loss
-from utmost.theory.partition_selection.mechanism import MOST_CHANGES, KeepLaw, KeptKeys
+from utmost.theory.partition_selection.mechanism import MOST_CHANGES, ThresholdedKeys, ThresholdLaw
 from utmost.theory.vector.design.vectors import best_vector
 
-TOLD = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""The shares of delta that are tried for telling all, in Gaussian steps; the rest is the Gaussian's own delta."""
-LEAST_LOST = 1e-30
-"""Gaussian steps that tell all more rarely than this are not tried: they would need thousands of bits."""
+LOSS_SHARES = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Shares of delta for the loss probability of Gaussian steps that are tried; the rest is the Gaussian's own delta."""
+LEAST_LOSS = 1e-30
+"""Gaussian steps with a smaller loss probability are not tried: they would need thousands of bits."""
 MOST_SPLITS = 48
 HALF = Fraction(1, 2)
-"""Which share of a level the keys take, where nobody chose another."""
+"""The default share of a level for the keys."""
 ROUNDED = 1 - 1e-11
-"""Shares are rounded down by this much, so that exact arithmetic finds them within the level."""
+"""Shares are rounded down by this factor, so that exact arithmetic finds them within the level."""
 
 
 @lru_cache(maxsize=64)
 def best_keys(
-    space: Holders, level: Level, counted: bool = False, loss: str = "absolute", share: Fraction = HALF
+    space: Holders, level: Level, with_count: bool = False, loss: str = "absolute", share: Fraction = HALF
 ) -> Solution:
-    """The mechanism that shows as many keys as a level allows, with a count or other numbers beside each.
+    """The mechanism that releases as many keys as a level allows, with a count or other numbers beside each.
 
     Parameters
     ----------
     space : Holders
-        How many keys one neighbour changes, and what it does to the numbers beside them.
+        The number of keys that one neighbour changes, and what it does to the numbers beside them.
     level : ApproxDP or ApproxGaussianDP
-        With a delta above 0: it is how often a key is shown that one unit alone holds.
-    counted : bool
-        Whether the number of holders is told beside the key; it costs nothing.
+        With a delta above 0: it is the probability that a key with a single holder is released.
+    with_count : bool
+        Whether the number of holders is released beside the key; it costs nothing.
     loss : "absolute", "squared", "zero-one" or "within k"
-        Of the numbers that are shown, if there are any.
+        The loss of the released numbers, if there are any.
     share : Fraction
-        How much of epsilon, or of mu squared, the keys take where other numbers than their holders are shown.
+        The share of epsilon, or of mu squared, for the keys, where numbers other than the count are released.
 
     Returns
     -------
     Solution
-        Its value is how many units a key needs to be shown, on average.
+        Its value is the mean number of holders that a key needs to be released.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def best_keys(
     (14.067454, 'theorem', True)
     """
     level = require_delta(level)
-    if counted or space.numbers is not None:
+    if with_count or space.numbers is not None:
         require_line_loss(loss)
     if space.changes > MOST_CHANGES:
         raise InvalidInput(
@@ -75,14 +75,14 @@ def best_keys(
         )
     spent: tuple[Level, ...] = (level,) if space.numbers is None else shares(level, share)
     law = best_law(space.changes, spent[0])
-    law.draw(1)  # of nothing private: what cannot be drawn fails before anything is spent
+    law.draw(1)  # fails before anything is spent if exact draws are impossible; involves no private data
     noise = None
     if space.numbers is not None:
         several = space.numbers.dimension > 1
         noise = best_vector(space.numbers, spent[1], loss, independent=several).mechanism
-    mechanism = KeptKeys(law, best_border(law, loss) if counted else None, noise, spent)
-    chosen = {} if share == HALF else {"share": str(share)}
-    problem = Problem("keys.shown", space, level, {"loss": loss, "counted": int(counted), **chosen})
+    mechanism = ThresholdedKeys(law, best_border(law, loss) if with_count else None, noise, spent)
+    share_data = {} if share == HALF else {"share": str(share)}
+    problem = Problem("keys.shown", space, level, {"loss": loss, "counted": int(with_count), **share_data})
     if space.changes == 1 and noise is None:
         certificate = certificate_of(problem, mechanism, "theorem")
     else:
@@ -92,7 +92,7 @@ def best_keys(
 
 
 def require_delta(level: Level) -> ApproxDP | ApproxGaussianDP:
-    """The level if it lets a key be shown that nobody listed; an error that says why not otherwise."""
+    """Return the level if keys can be released at it; otherwise raise with a remedy."""
     if isinstance(level, ApproxDP) and 0 < level.delta < 1 and level.exponent != math.inf:
         return level
     if isinstance(level, ApproxGaussianDP) and level.mu != math.inf:
@@ -110,7 +110,7 @@ def require_delta(level: Level) -> ApproxDP | ApproxGaussianDP:
 
 
 def shares(level: ApproxDP | ApproxGaussianDP, share: Fraction = HALF) -> tuple[Level, Level]:
-    """A share of epsilon, or of mu squared, and all of delta for the keys; the rest for the numbers beside them.
+    """Split a level: a share of epsilon, or of mu squared, and all of delta for the keys; the rest for the numbers.
 
     Examples
     --------
@@ -131,15 +131,15 @@ def _root(squared: Fraction, digits: int = 10**15) -> Fraction:
 
 
 def _decimal(level: ApproxDP) -> Fraction:
-    """Epsilon as a rational: of a rational e^epsilon, a decimal just below its logarithm."""
+    """Epsilon as a rational; for a rational e^epsilon, a decimal just below its logarithm."""
     if level.ratio == 1:
         return Fraction(level.exponent)
     return Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)
 
 
 @lru_cache(maxsize=64)
-def best_law(changes: int, level: Level) -> KeepLaw:
-    """The threshold of least mean, of all known, if one neighbour changes so many keys by one unit each.
+def best_law(changes: int, level: Level) -> ThresholdLaw:
+    """The threshold law with the lowest mean among all known ones, if one neighbour changes so many keys by one unit.
 
     Examples
     --------
@@ -150,14 +150,14 @@ def best_law(changes: int, level: Level) -> KeepLaw:
         return _gaussian_law(changes, level)
     assert isinstance(level, ApproxDP)
     if changes == 1:
-        return KeepLaw(level)
-    found: list[tuple[float, int, KeepLaw]] = []
-    for place, law in enumerate((*_composed(changes, level), *_gaussian(changes, level))):
+        return ThresholdLaw(level)
+    candidates: list[tuple[float, int, ThresholdLaw]] = []
+    for place, law in enumerate((*_composition_laws(changes, level), *_gaussian_laws(changes, level))):
         try:
-            found.append((law.mean_users, place, law))
+            candidates.append((law.mean_users, place, law))
         except TooLarge:
             continue
-    for _, _, law in sorted(found):
+    for _, _, law in sorted(candidates):
         if law.keeps(changes, level):
             return law
     raise InvalidInput(
@@ -166,67 +166,71 @@ def best_law(changes: int, level: Level) -> KeepLaw:
     )
 
 
-def _gaussian_law(changes: int, level: ApproxGaussianDP) -> KeepLaw:
-    """Gaussian steps that are together a Gaussian level with a delta: mu over the root of their number, and so on."""
+def _gaussian_law(changes: int, level: ApproxGaussianDP) -> ThresholdLaw:
+    """Gaussian steps that compose to a Gaussian level with a delta: mu over the root of their number, and so on."""
     if changes == 1:
-        return KeepLaw(GaussianDP(level.mu), level.delta)
+        return ThresholdLaw(GaussianDP(level.mu), level.delta)
     lost = -math.expm1(math.log1p(-float(level.delta)) / changes) * ROUNDED
-    return KeepLaw(GaussianDP(_root(Fraction(level.mu) ** 2 / changes)), Fraction(f"{lost:.15g}"))
+    return ThresholdLaw(GaussianDP(_root(Fraction(level.mu) ** 2 / changes)), Fraction(f"{lost:.15g}"))
 
 
-def _composed(changes: int, level: ApproxDP) -> Iterator[KeepLaw]:
-    """Equal (epsilon, delta) levels, whose composition is the level: more for each, the more of delta it takes."""
+def _composition_laws(changes: int, level: ApproxDP) -> Iterator[ThresholdLaw]:
+    """Equal (epsilon, delta) levels that compose to the level: larger epsilons leave less delta for the steps."""
     epsilon, delta = _decimal(level), float(level.delta)
     usable = []
     for i in range((changes + 1) // 2):
-        taken = _composed_delta(float(epsilon) / (changes - 2 * i), changes, i)
-        if taken >= delta * ROUNDED:
+        composition_delta = _composed_delta(float(epsilon) / (changes - 2 * i), changes, i)
+        if composition_delta >= delta * ROUNDED:
             break
-        usable.append((i, taken))
+        usable.append((i, composition_delta))
     places = np.unique(np.linspace(0, len(usable) - 1, min(MOST_SPLITS, len(usable))).astype(int))
-    for i, taken in (usable[place] for place in places):
-        left = -math.expm1((math.log1p(-delta) - math.log1p(-taken)) / changes)
-        yield KeepLaw(ApproxDP(epsilon / (changes - 2 * i), Fraction(f"{left * ROUNDED:.15g}")))
+    for i, composition_delta in (usable[place] for place in places):
+        step_delta = -math.expm1((math.log1p(-delta) - math.log1p(-composition_delta)) / changes)
+        yield ThresholdLaw(ApproxDP(epsilon / (changes - 2 * i), Fraction(f"{step_delta * ROUNDED:.15g}")))
 
 
 def _composed_delta(epsilon: float, changes: int, i: int) -> float:
-    """The delta at (changes - 2i) epsilon of so many pure levels composed, in floats."""
+    """The delta at (changes - 2i) epsilon of the composition of so many pure levels, in floats."""
     from scipy.special import gammaln
 
-    far = np.arange(i)
-    ways = gammaln(changes + 1) - gammaln(far + 1) - gammaln(changes - far + 1)
-    base = ways + (changes - 2 * i + far) * epsilon - changes * np.logaddexp(0.0, epsilon)
-    return float(np.sum(np.exp(base) * np.expm1(2 * (i - far) * epsilon)))
+    terms = np.arange(i)
+    ways = gammaln(changes + 1) - gammaln(terms + 1) - gammaln(changes - terms + 1)
+    base = ways + (changes - 2 * i + terms) * epsilon - changes * np.logaddexp(0.0, epsilon)
+    return float(np.sum(np.exp(base) * np.expm1(2 * (i - terms) * epsilon)))
 
 
-def _gaussian(changes: int, level: ApproxDP) -> Iterator[KeepLaw]:
-    """Gaussian steps that tell all with some probability, for several shares of delta."""
+def _gaussian_laws(changes: int, level: ApproxDP) -> Iterator[ThresholdLaw]:
+    """Gaussian steps with a loss probability, for several shares of delta."""
     delta = float(level.delta)
-    for share in TOLD:
-        told = share * delta
-        mu = _gaussian_mu(level.log_growth, (delta - told) / (1 - told)) / math.sqrt(changes) * ROUNDED
-        lost = -math.expm1(math.log1p(-told) / changes) * ROUNDED
-        if mu > 0 and lost > LEAST_LOST:
-            yield KeepLaw(GaussianDP(Fraction(f"{mu:.15g}")), Fraction(f"{lost:.15g}"))
+    for share in LOSS_SHARES:
+        loss_probability = share * delta
+        mu = (
+            _gaussian_mu(level.log_growth, (delta - loss_probability) / (1 - loss_probability))
+            / math.sqrt(changes)
+            * ROUNDED
+        )
+        lost = -math.expm1(math.log1p(-loss_probability) / changes) * ROUNDED
+        if mu > 0 and lost > LEAST_LOSS:
+            yield ThresholdLaw(GaussianDP(Fraction(f"{mu:.15g}")), Fraction(f"{lost:.15g}"))
 
 
 def _gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu whose delta at an epsilon is at most this (Balle and Wang 2018)."""
     from scipy.special import log_ndtr
 
-    def told(mu: float) -> float:
+    def delta_of(mu: float) -> float:
         high, low = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
         return float(np.exp(high) * -np.expm1(low - high))
 
     low, high = 1e-9, 100.0
     for _ in range(100):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if told(middle) <= delta else (low, middle)
-    return low if told(low) <= delta else 0.0
+        low, high = (middle, high) if delta_of(middle) <= delta else (low, middle)
+    return low if delta_of(low) <= delta else 0.0
 
 
-def best_border(law: KeepLaw, loss: str) -> int:
-    """What is best added to n - T where it is shown as the count: the median of T for absolute errors."""
+def best_border(law: ThresholdLaw, loss: str) -> int:
+    """The best number to add to n - T as the released count: the median of T for absolute errors."""
     thresholds = np.arange(1, law.sure + 1)
     if loss == "absolute":
         return law.half

@@ -1,1 +1,1 @@
-"""One number on a line, and thresholds and tiers of it: the laws that may be released."""
+"""One number on a line, thresholds and tiers of it: mechanisms, designs and verifiers."""

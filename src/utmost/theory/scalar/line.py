@@ -1,20 +1,20 @@
-"""One number on a line: what every mechanism for it can say, and the one that is noise with the best guess after it.
+"""Mechanisms for one number on a line, and the one that adds noise and takes the best guess.
 
-`LineMechanism` is any of them: its law, its expected and its worst loss, and what to believe after an answer.
-`NoisyLine` is integer noise, its tails folded, and the best guess put in place of what comes out.
+`LineMechanism` is the interface: the law, the expected and the worst-case loss, and the posterior after an answer.
+`NoisyLine` is integer noise with folded tails, followed by the best guess.
 
-A point x is answered by g(x + K): K is exact integer noise that is private for shifts up to the reach, and g a public
-function, so privacy is that of the noise. Three kinds of g:
+A point x is answered by g(x + K): K is exact integer noise that is private at the sensitivity, and g a public function,
+so privacy is that of the noise. Three kinds of g:
 
-* "best": the guess with the least expected loss under the prior, given what came out (its median for absolute loss, its
+* "best": the guess with the lowest expected loss under the prior, given the output (its median for absolute loss, its
   mean for squared loss, its likeliest window for the others). Noise of layers falls by a factor b every `period`
-  steps, so what lies beyond an end tells no more than the same place one period nearer: outputs are folded into
-  -period..m+period without loss. Other noise is cut off where it is too unlikely to matter.
-* "cut": what lies beyond an end becomes that end.
-* "none": whole numbers with an error of mean 0, which may lie beyond the ends.
+  steps, so an output beyond an end carries the same information as the one a period nearer: outputs are folded into
+  -period..m+period without loss. Other noise is truncated where it is too unlikely to matter.
+* "cut": outputs beyond an end are clamped to it.
+* "none": integers with an error of mean 0, which may lie beyond the ends.
 
-With reach 1, geometric noise and the best guess are what no private mechanism beats, for any prior and any loss that
-grows with the distance (Ghosh, Roughgarden and Sundararajan 2012).
+At sensitivity 1, geometric noise with the best guess is optimal among all private mechanisms, for any prior and any
+monotone loss (Ghosh, Roughgarden and Sundararajan 2012).
 
 For the uniform prior all sums over the posterior are differences of cumulative sums of the noise's law, so a line of a
 million points costs no more than the noise is wide; without guessing, sums over staircases are sums of polynomials.
@@ -40,17 +40,17 @@ from utmost.mechanism.noise.layers import LayerNoise
 from utmost.privacy import Level
 from utmost.space.integers import unlisted_from_json, unlisted_to_json
 from utmost.space.line import MOST_LISTED, Line, cost, require_line_loss, spread_out, tolerance
-from utmost.theory.scalar.line_sums import Listed, expected_cut_off, worst_cut_off
+from utmost.theory.scalar.line_sums import ListedPrior, expected_clamped_loss, worst_clamped_loss
 
 Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
 NOISES: dict[str, Any] = {law.kind: law for law in (LayerNoise, CanonicalLaw, GaussianNoise)}
 MOST_WIDE = 5 * 10**7
-"""Up to how far from 0 noise is listed: epsilons from 10^-6 on, in a gigabyte or two."""
+"""How far from 0 noise is listed at most: epsilons from 10^-6 on, in a gigabyte or two."""
 MOST_GUESSED = 2_000_000
-"""How wide noise may be whose best guesses are tabled; wider noise is cut off at the ends instead."""
+"""Widest noise whose best guesses are tabulated; wider noise is clamped to the ends instead."""
 MOST_WORK, MOST_ERRORS = 10**6, 2 * 10**8
 ROUNDING = 1e-9
-"""By which share a tail in floats may be too small."""
+"""Relative error allowed for a tail in floats."""
 
 
 class LineMechanism(ExactMechanism):
@@ -58,10 +58,14 @@ class LineMechanism(ExactMechanism):
 
     Attributes
     ----------
-    line : where the private point lies, and how far a neighbour moves it
-    loss : what it was designed for: "absolute", "squared", "zero-one" or "within k"
-    prior : how likely each point is, in order; None is uniform
-    name : what it is, in words
+    line : Line
+        The range of the private integer, and the sensitivity.
+    loss : str
+        The loss it was designed for: "absolute", "squared", "zero-one" or "within k".
+    prior : array of float or None
+        The probability of each point, in order; None is uniform.
+    name : str
+        The name in sentences.
     """
 
     line: Line
@@ -74,27 +78,27 @@ class LineMechanism(ExactMechanism):
 
     @property
     def noise(self) -> Any:
-        """The law of the noise that is added, or None where the mechanism is not noise."""
+        """The law of the added noise; None if the mechanism is not noise."""
         return None
 
     @abstractmethod
     def law(self, point: int) -> tuple[Integers, Floats]:
-        """What is released at a point (some values may stand twice), and with which probabilities, in floats."""
+        """The values released at a point (some may occur twice) and their probabilities, in floats."""
 
     @abstractmethod
     def expected(self, loss: str) -> float:
-        """The expected loss under the prior of what is released, by any loss."""
+        """The expected loss under the prior, by any loss."""
 
     @abstractmethod
     def posterior(self, value: int) -> tuple[Integers, Floats]:
-        """What to believe after an answer: points and their probabilities, from the prior."""
+        """The posterior after an answer: points and their probabilities."""
 
     @abstractmethod
     def interval(self, value: int, confidence: float) -> tuple[int, int]:
-        """Ends between which the point lies: whatever it is, with at least this probability over what is released.
+        """A confidence interval for the point: it covers with at least this probability, whatever the point is.
 
-        These are the points at which an answer as low, and one as high, is not too unlikely (Neyman 1937). The ends
-        rest on no prior, unlike `posterior`, and always hold the released value.
+        It contains the points at which an answer as low, and one as high, is not too unlikely (Neyman 1937). Unlike
+        `posterior` it depends on no prior, and it always contains the released value.
         """
 
     def risk(self, point: int, loss: str) -> float:
@@ -103,81 +107,85 @@ class LineMechanism(ExactMechanism):
         return float(chances @ cost(loss, released - point))
 
     def worst(self, loss: str) -> float:
-        """The expected loss at the worst point, or at the worst of those that `worst_among` names."""
+        """The expected loss at the worst point, or at the worst of those that `worst_among` describes."""
         return _worst(self, loss)[0]
 
     def worst_among(self, loss: str) -> str:
-        """Among which points the worst was sought: empty for all of them; on long lines of wide laws, some hundred."""
+        """The points among which the worst was sought: empty for all; on long lines of wide laws, some hundred."""
         return _worst(self, loss)[1]
 
     def hardest(self, loss: str) -> tuple[float, str]:
-        """Both, worked out anew."""
+        """The worst expected loss, and among which points it was sought; not cached."""
         last = self.line.points - 1
-        farthest = last if self.prior is not None else min(last, self._settled)
-        each = len(self.law(self.line.first + farthest)[0])
-        positions, among = spread_out(farthest, max(20, MOST_WORK // each))
+        farthest = last if self.prior is not None else min(last, self._boundary_reach)
+        outputs = len(self.law(self.line.first + farthest)[0])
+        positions, among = spread_out(farthest, max(20, MOST_WORK // outputs))
         return max(self.risk(self.line.first + position, loss) for position in positions), among
 
     def errors(self) -> tuple[int, Floats]:
-        """The law of the error under the prior: the least error, and the probability of it and of each one above it.
+        """The law of the error under the prior: the least error, and the probabilities from there on.
 
-        Under a uniform prior, points far from both ends err alike, and the two ends mirror each other. On an unbounded
-        line all points do.
+        Under a uniform prior, all points far from both ends have the same law, and the two ends mirror each other. On
+        an unbounded line all points have the same law.
         """
         if not self.line.bounded:
             errors, chances = self.law(0)
             return int(errors[0]), chances
-        points, settled = self.line.points, self._settled
-        alike = self.prior is None and points > 2 * settled + 1
-        places = range(settled + 1 if alike else points)
-        each = max(len(self.law(self.line.first + place)[0]) for place in (places[0], places[-1]))
-        if len(places) * each > MOST_ERRORS:
-            raise TooLarge(f"errors at {len(places)} points, of {each} answers each, take too long to add up.")
-        reach = max(int(np.abs(self._off(place)[0]).max()) for place in places)
-        found = np.zeros(2 * reach + 1)
+        points, settled = self.line.points, self._boundary_reach
+        symmetric = self.prior is None and points > 2 * settled + 1
+        places = range(settled + 1 if symmetric else points)
+        outputs = max(len(self.law(self.line.first + place)[0]) for place in (places[0], places[-1]))
+        if len(places) * outputs > MOST_ERRORS:
+            raise TooLarge(f"errors at {len(places)} points, of {outputs} answers each, take too long to add up.")
+        reach = max(int(np.abs(self._errors_at(place)[0]).max()) for place in places)
+        chances_of_error = np.zeros(2 * reach + 1)
         for place in places:
-            off, chances = self._off(place)
-            here = np.bincount(off + reach, chances, 2 * reach + 1)
-            if alike:  # the last of these places stands for all between the ends
-                found += (here + here[::-1]) * (0.5 * (points - 2 * settled) if place == settled else 1.0) / points
+            off, chances = self._errors_at(place)
+            point_chances = np.bincount(off + reach, chances, 2 * reach + 1)
+            if symmetric:  # the last of these places represents all between the ends
+                chances_of_error += (
+                    (point_chances + point_chances[::-1])
+                    * (0.5 * (points - 2 * settled) if place == settled else 1.0)
+                    / points
+                )
             else:
-                found += here * (1 / points if self.prior is None else self.prior[place])
-        return -reach, found
+                chances_of_error += point_chances * (1 / points if self.prior is None else self.prior[place])
+        return -reach, chances_of_error
 
-    def _off(self, place: int) -> tuple[Integers, Floats]:
+    def _errors_at(self, place: int) -> tuple[Integers, Floats]:
         released, chances = self.law(self.line.first + place)
         return released - self.line.first - place, chances
 
     @property
-    def _settled(self) -> int:
-        """From which distance to the ends on all points are alike, and both ends mirror each other (uniform prior)."""
+    def _boundary_reach(self) -> int:
+        """Distance beyond which boundary effects vanish, and both ends mirror each other (uniform prior)."""
         return self.line.points - 1
 
 
 @lru_cache(maxsize=256)
 def _worst(mechanism: LineMechanism, loss: str) -> tuple[float, str]:
-    """Kept for a few losses of as many mechanisms as designs are: asked at every answer, it takes half a second."""
+    """Cached worst-case loss: it is needed for every answer and takes half a second."""
     return mechanism.hardest(loss)
 
 
 def weigh(line: Line, points: Integers, likelihood: Floats, prior: Floats | None) -> tuple[Integers, Floats]:
-    """Likelihoods at some points turned into what to believe; even, where floats hold none of them."""
+    """The posterior from likelihoods at some points; uniform if all of them underflow."""
     weighted = likelihood if prior is None else likelihood * prior[points - line.first]
     total = weighted.sum()
     return points, weighted / total if total > 0 else np.full(len(points), 1 / len(points))
 
 
-def not_too_unlikely(
+def neyman_interval(
     points: Integers, as_low: Floats, as_high: Floats, value: int, confidence: float
 ) -> tuple[int, int]:
-    """The first and the last point at which answers as low, and as high, as `value` are not too unlikely.
+    """Ends of the confidence interval: points at which answers as low, and as high, as `value` are not too unlikely.
 
-    At any point, answers in a tail of probability (1 - confidence)/2 leave it out on either side, so it is held with
-    at least this confidence. Sums in floats get the benefit of their rounding.
+    At any point, the interval fails only for answers in two tails of probability (1 - confidence)/2 each. Rounding of
+    sums in floats widens it.
     """
-    least = (1 - confidence) / 2 * (1 - ROUNDING)
-    held = points[(as_low > least) & (as_high > least)]
-    return int(held.min(initial=value)), int(held.max(initial=value))
+    tail = (1 - confidence) / 2 * (1 - ROUNDING)
+    accepted = points[(as_low > tail) & (as_high > tail)]
+    return int(accepted.min(initial=value)), int(accepted.max(initial=value))
 
 
 def plain_prior(prior: Floats | None) -> list[float] | None:
@@ -186,7 +194,7 @@ def plain_prior(prior: Floats | None) -> list[float] | None:
 
 
 def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
-    """The line and the prior that a file names; nothing in it is believed."""
+    """Parse and validate the line and the prior of an untrusted file."""
     line = unlisted_from_json(data["line"])
     if not isinstance(line, Line):
         raise InvalidInput("a number lies on a line.")
@@ -202,7 +210,7 @@ def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
 
 @dataclass(frozen=True, eq=False)
 class NoisyLine(LineMechanism):
-    """Exact noise on a line, and what is made of it: the best guess, the nearest point, or nothing."""
+    """Exact noise on a line, followed by the best guess, by clamping, or by nothing."""
 
     kind: ClassVar[str] = "line.noise"
     line: Line
@@ -221,22 +229,22 @@ class NoisyLine(LineMechanism):
 
     @property
     def name(self) -> str:
-        after = {"best": " with the best remap", "cut": " cut off at the ends", "none": ", unbiased"}
-        return f"{self.noise.name} noise{after[self.remap]}"
+        suffixes = {"best": " with the best remap", "cut": " cut off at the ends", "none": ", unbiased"}
+        return f"{self.noise.name} noise{suffixes[self.remap]}"
 
     @property
     def guesses(self) -> bool:
-        """Whether answers are best guesses: not where the noise is too wide for a table of them."""
-        return self.remap == "best" and self._wide <= MOST_GUESSED
+        """Whether answers are best guesses: not if the noise is too wide for a table of them."""
+        return self.remap == "best" and self._noise_width <= MOST_GUESSED
 
     def sample(self, point: Any) -> int:
-        """A private answer: exact noise, then the public function of what comes out."""
+        """Draw a private answer: exact noise, then the public function."""
         if self.remap == "none":
             return self.line.clamp(int(point)) + int(self.noise.sample())
-        drawn = self.line.clamp(int(point)) - self.line.first + int(self.noise.sample())
+        output = self.line.clamp(int(point)) - self.line.first + int(self.noise.sample())
         if not self.guesses:
-            return self.line.clamp(self.line.first + drawn)
-        return int(self.line.first + int(self._guess(np.array([self._fold(drawn)]))[0]))
+            return self.line.clamp(self.line.first + output)
+        return int(self.line.first + int(self._guess(np.array([self._fold(output)]))[0]))
 
     def prove(self, space: Any, level: Level) -> Check:
         if space != self.line:
@@ -247,7 +255,7 @@ class NoisyLine(LineMechanism):
         if self.remap == "none":
             return self.noise.mean(loss)
         if not self.guesses:
-            return expected_cut_off(self.line.points - 1, self.noise, loss, self.prior)
+            return expected_clamped_loss(self.line.points - 1, self.noise, loss, self.prior)
         return self._table.expected(loss, self._shifts)
 
     def law(self, point: int) -> tuple[Integers, Floats]:
@@ -256,7 +264,7 @@ class NoisyLine(LineMechanism):
                 raise TooLarge(f"noise as wide as {self.noise.wide} is too wide to be listed; use a larger level.")
             steps = np.arange(-self.noise.wide, self.noise.wide + 1)
             return point + steps, self.noise.probability(steps)
-        position, first, wide = point - self.line.first, self.line.first, self._wide
+        position, first, wide = point - self.line.first, self.line.first, self._noise_width
         if self.guesses:
             below, above = min(position + self._period, wide), min(self._last + self._period - position, wide)
             outputs = np.arange(position - below, position + above + 1)
@@ -273,7 +281,7 @@ class NoisyLine(LineMechanism):
         return first + outputs, chances
 
     def posterior(self, value: int) -> tuple[Integers, Floats]:
-        place, wide = value - self.line.first, self._wide
+        place, wide = value - self.line.first, self._noise_width
         outputs = self._preimage(place) if self.guesses else np.array([place])
         low, high = max(0, int(outputs.min()) - wide), min(self._last, int(outputs.max()) + wide)
         if low > high:  # an unbiased answer far beyond an end
@@ -283,14 +291,16 @@ class NoisyLine(LineMechanism):
         if not self.guesses:
             at_end = self.remap == "cut" and place in (0, self._last)
             sign = 1 if place == 0 else -1  # noise at or beyond the end led here
-            found = self.noise.tail(sign * (positions - place)) if at_end else self.noise.probability(positions - place)
-            return weigh(self.line, positions + self.line.first, found, self.prior)
+            chances = (
+                self.noise.tail(sign * (positions - place)) if at_end else self.noise.probability(positions - place)
+            )
+            return weigh(self.line, positions + self.line.first, chances, self.prior)
         for output, times in zip(outputs.tolist(), self._multiplicity(outputs).tolist(), strict=True):
             likelihood += times * self.noise.probability(positions - output)
         return weigh(self.line, positions + self.line.first, likelihood, self.prior)
 
     def interval(self, value: int, confidence: float) -> tuple[int, int]:
-        """As far around the noisy numbers that lead to an answer as the noise goes with this probability.
+        """The noisy numbers that lead to an answer, widened by the half-width of the noise.
 
         A noisy number beyond an end stands for all that are folded onto it, which lie farther out still.
         """
@@ -312,7 +322,7 @@ class NoisyLine(LineMechanism):
         if self.remap == "none":
             return self.noise.mean(loss), ""
         if not self.guesses:
-            return worst_cut_off(self._last, self.noise, loss)
+            return worst_clamped_loss(self._last, self.noise, loss)
         return super().hardest(loss)
 
     def to_json(self) -> dict[str, Any]:
@@ -332,7 +342,7 @@ class NoisyLine(LineMechanism):
         noise = NOISES[data["noise"]].from_json(data)
         return cls(line, noise, require_line_loss(data["loss"]), prior, data["remap"])
 
-    # ---- inside: positions 0.. on the line ----
+    # ---- internals: positions 0.. on the line ----
 
     @property
     def _last(self) -> int:
@@ -343,25 +353,25 @@ class NoisyLine(LineMechanism):
         return self.noise.period if isinstance(self.noise, LayerNoise) else self.noise.wide
 
     @cached_property
-    def _wide(self) -> int:
-        """How far the noise reaches, for expectations."""
+    def _noise_width(self) -> int:
+        """Half the width of the noise's list, for expectations."""
         return min(self.noise.wide, self._last + self._period)
 
     @property
-    def _settled(self) -> int:
-        return 2 * self._wide
+    def _boundary_reach(self) -> int:
+        return 2 * self._noise_width
 
     @cached_property
-    def _beyond(self) -> float:
-        """How much of the noise's law an output beyond an end stands for: all the periods from there on."""
+    def _end_multiplicity(self) -> float:
+        """The multiplicity of an output beyond an end: the mass of all the periods from there on."""
         return 1 / float(1 - self.noise.law.decay) if isinstance(self.noise, LayerNoise) else 1.0
 
     @cached_property
-    def _table(self) -> _Uniform | Listed:
-        law = self.noise.probability(np.arange(self._wide + 1))
+    def _table(self) -> _UniformPrior | ListedPrior:
+        law = self.noise.probability(np.arange(self._noise_width + 1))
         if self.prior is None:
-            return _Uniform(self._last, self._period, law, self._beyond)
-        return Listed(self._last, self._period, law, self._beyond, self.prior)
+            return _UniformPrior(self._last, self._period, law, self._end_multiplicity)
+        return ListedPrior(self._last, self._period, law, self._end_multiplicity, self.prior)
 
     @cached_property
     def _shifts(self) -> Integers:
@@ -388,7 +398,7 @@ class NoisyLine(LineMechanism):
 
     def _multiplicity(self, outputs: Integers) -> Floats:
         outside = (outputs < 0) | (outputs > self._last)
-        return np.where(outside, self._beyond, 1.0)
+        return np.where(outside, self._end_multiplicity, 1.0)
 
     def _preimage(self, position: int) -> Integers:
         """The folded outputs at which a guess is made."""
@@ -396,18 +406,18 @@ class NoisyLine(LineMechanism):
         outputs = np.arange(
             max(-self._period, position - farthest), min(self._last + self._period, position + farthest) + 1
         )
-        found = outputs[self._guess(outputs) == position]
-        return np.asarray(found if len(found) else np.array([min(max(position, 0), self._last)]))
+        preimage = outputs[self._guess(outputs) == position]
+        return np.asarray(preimage if len(preimage) else np.array([min(max(position, 0), self._last)]))
 
 
 @lru_cache(maxsize=64)
 def _half_width(mechanism: NoisyLine, confidence: float) -> int:
-    """Kept for as many mechanisms as designs are: it is the same at every answer."""
+    """Cached half-width, which is the same at every answer."""
     return mechanism.noise.half_width(confidence)
 
 
 @dataclass(frozen=True)
-class _Uniform:
+class _UniformPrior:
     """Posterior sums under the uniform prior, as differences of cumulative sums.
 
     `outputs` are those of one end (-period..wide), which the other end mirrors, or all of them where the ends meet. At
@@ -441,9 +451,9 @@ class _Uniform:
     def moments(self) -> tuple[Floats, Floats, Floats]:
         """Cumulative sums of the law, and of the law times u and u^2, from -wide on; a 0 in front."""
         u = np.arange(-self.wide, self.wide + 1, dtype=float)
-        both = np.concatenate([self.law[:0:-1], self.law])
-        first = both * u
-        sums = [np.concatenate([[0.0], np.cumsum(terms)]) for terms in (both, first, first * u)]
+        symmetric_law = np.concatenate([self.law[:0:-1], self.law])
+        first = symmetric_law * u
+        sums = [np.concatenate([[0.0], np.cumsum(terms)]) for terms in (symmetric_law, first, first * u)]
         return sums[0], sums[1], sums[2]
 
     def between(self, k: int, low: Any, high: Any) -> Any:
@@ -455,15 +465,15 @@ class _Uniform:
         low, high = self.bounds
         if loss == "absolute":
             half = self.moments[0][low + self.wide] + self.between(0, low, high) / 2
-            found = np.searchsorted(self.moments[0], half, side="left") - 1 - self.wide
+            shifts = np.searchsorted(self.moments[0], half, side="left") - 1 - self.wide
         elif loss == "squared":
             mass = self.between(0, low, high)  # at a huge epsilon it may be too small for a float
-            found = np.rint(self.between(1, low, high) / np.where(mass > 0, mass, 1.0)).astype(np.int64)
+            shifts = np.rint(self.between(1, low, high) / np.where(mass > 0, mass, 1.0)).astype(np.int64)
         else:
             reach = tolerance(loss)
             narrow = high - low < 2 * reach
-            found = np.where(narrow, (low + high) // 2, np.clip(0, low + reach, np.maximum(high - reach, low + reach)))
-        return np.asarray(np.clip(found, low, high))
+            shifts = np.where(narrow, (low + high) // 2, np.clip(0, low + reach, np.maximum(high - reach, low + reach)))
+        return np.asarray(np.clip(shifts, low, high))
 
     def expected(self, loss: str, shifts: Integers) -> float:
         low, high = self.bounds

@@ -1,4 +1,4 @@
-"""Counts by chains: for every threshold one probability, carried along the line as far as the level lets it move.
+"""Counts by chains: one probability for every threshold, propagated along the line as far as the level allows.
 
 On a path 0..n-1, F_t(i) = Pr[answer >= t at i] for t = 1..n-1 is given by one number x_t, its value at i = t - 1: from
 there upwards it is upper(x_t), upper(upper(x_t)), ..., and downwards lower(x_t), lower(lower(x_t)), ...
@@ -32,12 +32,12 @@ from utmost.mechanism.sampling import Uniform
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 from utmost.space.integers import unlisted_to_json
 from utmost.space.line import MOST_LISTED, Line, cost, require_line_loss
-from utmost.theory.scalar.line import LineMechanism, not_too_unlikely, plain_prior, read_line, weigh
+from utmost.theory.scalar.line import LineMechanism, neyman_interval, plain_prior, read_line, weigh
 
 MOST_ENTRIES = 3 * 10**8
 ROWS = 2**20
 CLEAR = 1e-9
-"""A relative difference in floats that leaves no doubt; what is nearer is compared exactly."""
+"""Relative differences in floats above this are decisive; smaller ones are compared exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +63,14 @@ class ChainLine(LineMechanism):
         return "the best chain at every threshold"
 
     def sample(self, point: Any) -> int:
-        """A private answer: the last threshold whose probability lies above a uniform number, compared exactly."""
+        """Draw a private answer: the last threshold whose probability exceeds a uniform number, compared exactly."""
         position, number, last = self.line.clamp(int(point)) - self.line.first, Uniform(), self.line.points - 1
 
         def reaches(t: int) -> bool:
             if t <= 0 or t > last:
                 return t <= 0
             start = Fraction(float(self.starts[t - 1]))
-            return number.is_below(lambda bits: enclose_moved(self.level, start, position - t + 1, bits))
+            return number.is_below(lambda bits: enclose_chain(self.level, start, position - t + 1, bits))
 
         low, high, step = position, position, 1
         if reaches(position):
@@ -79,14 +79,14 @@ class ChainLine(LineMechanism):
         else:
             while not reaches(low := low - step):
                 high, step = low, 2 * step
-        return int(self.line.first + _last_reached(reaches, max(low, 0), min(high, last + 1)))
+        return int(self.line.first + _last_true(reaches, max(low, 0), min(high, last + 1)))
 
     def prove(self, space: Any, level: Level) -> Check:
         if space != self.line or level != self.level:
             return Check("privacy", False, f"the chains are made for {self.line} at {self.level}, not for {space}")
-        before, after = self.starts[:-1], self.starts[1:]
-        rising = after > before  # upper(x) >= x
-        pairs = np.unique(np.column_stack([before[rising], after[rising]]), axis=0)
+        preceding, following = self.starts[:-1], self.starts[1:]
+        rising = following > preceding  # upper(x) >= x
+        pairs = np.unique(np.column_stack([preceding[rising], following[rising]]), axis=0)
         room = self.level.upper(pairs[:, 0])
         close = room < pairs[:, 1] * (1 + CLEAR)
         for x, y in pairs[close].tolist():
@@ -97,9 +97,9 @@ class ChainLine(LineMechanism):
 
     def law(self, point: int) -> tuple[Integers, Floats]:
         position, last = point - self.line.first, self.line.points - 1
-        near = self._reach
-        t = np.arange(max(1, position - near + 1), min(last, position + near) + 1)
-        tails = np.concatenate([[1.0], moved(self.level, self.starts[t - 1], position - t + 1), [0.0]])
+        reach = self._reach
+        t = np.arange(max(1, position - reach + 1), min(last, position + reach) + 1)
+        tails = np.concatenate([[1.0], chain_values(self.level, self.starts[t - 1], position - t + 1), [0.0]])
         first = t[0] - 1 if len(t) else 0
         return self.line.first + first + np.arange(len(t) + 1), np.maximum(tails[:-1] - tails[1:], 0.0)
 
@@ -108,41 +108,41 @@ class ChainLine(LineMechanism):
         return math.fsum(costs)
 
     def threshold_costs(self, loss: str, starts: Floats | None = None) -> Floats:
-        """What each threshold adds to the expected loss, with the chains' own starts or with others."""
-        found = self.starts if starts is None else starts
-        return chain_costs(self.level, found, np.diff(cost(loss, np.arange(self._reach + 1))), self.line, self.prior)
+        """The contribution of each threshold to the expected loss, with the chains' own starts or with others."""
+        values = self.starts if starts is None else starts
+        return chain_costs(self.level, values, np.diff(cost(loss, np.arange(self._reach + 1))), self.line, self.prior)
 
     def posterior(self, value: int) -> tuple[Integers, Floats]:
-        positions, as_high, higher = self._around(value)
+        positions, as_high, higher = self._tails_near(value)
         return weigh(self.line, positions + self.line.first, np.maximum(as_high - higher, 0.0), self.prior)
 
     def interval(self, value: int, confidence: float) -> tuple[int, int]:
-        positions, as_high, higher = self._around(value)
-        return not_too_unlikely(positions + self.line.first, 1 - higher, as_high, value, confidence)
+        positions, as_high, higher = self._tails_near(value)
+        return neyman_interval(positions + self.line.first, 1 - higher, as_high, value, confidence)
 
-    def _around(self, value: int) -> tuple[Integers, Floats, Floats]:
-        """The positions near an answer, and at each the chances of an answer as high, and of a higher one."""
-        place, near, last = value - self.line.first, self._reach, self.line.points - 1
-        positions = np.arange(max(0, place - near), min(last, place + near) + 1)
+    def _tails_near(self, value: int) -> tuple[Integers, Floats, Floats]:
+        """The positions near an answer, and at each the probabilities of at least this answer, and of a higher one."""
+        place, reach, last = value - self.line.first, self._reach, self.line.points - 1
+        positions = np.arange(max(0, place - reach), min(last, place + reach) + 1)
 
         def tail(t: int) -> Floats:
             if t <= 0 or t > last:
                 return np.full(len(positions), float(t <= 0))
-            return moved(self.level, np.full(len(positions), self.starts[t - 1]), positions - t + 1)
+            return chain_values(self.level, np.full(len(positions), self.starts[t - 1]), positions - t + 1)
 
         return positions, tail(place), tail(place + 1)
 
     @cached_property
     def _reach(self) -> int:
-        """How far a chain goes before it is too near to 0 or 1 to matter; from its start, in either direction."""
+        """The number of steps, in either direction, after which a chain is negligibly close to 0 or 1."""
         return chain_reach(self.level, self.starts, self.line.points)
 
     @property
-    def _settled(self) -> int:
+    def _boundary_reach(self) -> int:
         return 2 * self._reach
 
     def to_json(self) -> dict[str, Any]:
-        runs = [[value, len(list(same))] for value, same in groupby(self.starts.tolist())]
+        runs = [[value, len(list(group))] for value, group in groupby(self.starts.tolist())]
         return {
             "line": unlisted_to_json(self.line),
             "loss": self.loss,
@@ -162,8 +162,8 @@ class ChainLine(LineMechanism):
         return cls(line, level, np.repeat(values, times), require_line_loss(data["loss"]), prior)
 
 
-def moved(level: Level, start: Floats, steps: Integers) -> Floats:
-    """A chain so many steps above (below, where negative) its start, in floats."""
+def chain_values(level: Level, start: Floats, steps: Integers) -> Floats:
+    """The value of a chain so many steps above (negative: below) its start, in floats."""
     up, down = np.maximum(steps, 0), np.maximum(-steps, 0)
     if isinstance(level, SuitablePair):
         result = start
@@ -174,8 +174,8 @@ def moved(level: Level, start: Floats, steps: Integers) -> Floats:
     return np.asarray(np.where(steps >= 0, level.upper_after(up, start), level.lower_after(down, start)))
 
 
-def enclose_moved(level: Level, start: Fraction, steps: int, bits: int) -> arb:
-    """A ball around a chain so many steps above (below, where negative) its start."""
+def enclose_chain(level: Level, start: Fraction, steps: int, bits: int) -> arb:
+    """A ball around the value of a chain so many steps above (negative: below) its start."""
     if isinstance(level, SuitablePair):
         exact = start
         for _ in range(abs(steps)):
@@ -200,18 +200,18 @@ def enclose_moved(level: Level, start: Fraction, steps: int, bits: int) -> arb:
 
 
 def chain_reach(level: Level, starts: Floats, points: int) -> int:
-    """After how many steps every chain is within 2^-64 of 0 going down and of 1 going up; at most the whole line.
+    """The number of steps after which every chain is within 2^-64 of 0 going down and of 1 going up; at most the line.
 
-    Where nothing moves 0 or 1, chains that start there stay: those of the line matter as far as it goes.
+    If the level keeps 0 and 1 fixed, chains that start there stay, and matter up to the end of the line.
     """
-    least = 1
+    minimum = 1
     if not level.upper(0.0):
         t = np.arange(1, len(starts) + 1)
         stay = np.concatenate([t[starts == 1], points - t[starts == 0]]) if len(starts) == points - 1 else t[:0]
-        least = int(stay.max(initial=1))
+        minimum = int(stay.max(initial=1))
         starts = starts[(starts > 0) & (starts < 1)]
     if not len(starts):
-        return least
+        return minimum
     ends = np.array([starts.max(), 1 - starts.min()])  # going down from the highest, and up from the lowest
 
     def far(steps: int) -> bool:
@@ -223,7 +223,7 @@ def chain_reach(level: Level, starts: Floats, points: int) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if far(middle) else (middle, high)
-    return min(max(high, least), points)
+    return min(max(high, minimum), points)
 
 
 def _lower_after(level: Level, steps: int, values: Floats) -> Floats:
@@ -234,14 +234,14 @@ def _lower_after(level: Level, steps: int, values: Floats) -> Floats:
     return np.asarray(level.lower_after(np.full(len(values), steps), values))
 
 
-def chain_costs(level: Level, starts: Floats, added: Floats, line: Line, prior: Floats | None) -> Floats:
-    """What each threshold adds to the expected loss; `added[j-1]` is what the j-th step off adds to it.
+def chain_costs(level: Level, starts: Floats, increments: Floats, line: Line, prior: Floats | None) -> Floats:
+    """The contribution of each threshold to the expected loss; `added[j-1]` is the loss of j steps less that of j - 1.
 
     Points below a threshold pay for answers at or above it, points from it on for answers below. The j-th point below
     is j - 1 steps under the chain's start, the j-th above is j steps over it.
     """
-    n, wide = line.points, len(added)
-    found = np.empty(n - 1)
+    n, wide = line.points, len(increments)
+    costs = np.empty(n - 1)
     if prior is None:  # runs of equal starts share their sums
         first = np.flatnonzero(np.diff(starts, prepend=np.nan) != 0)
         values, which = starts[first], np.repeat(np.arange(len(first)), np.diff(np.append(first, n - 1)))
@@ -253,11 +253,11 @@ def chain_costs(level: Level, starts: Floats, added: Floats, line: Line, prior: 
             part = values[begin : begin + rows]
             below, above = orbits(level, part, wide)
             none = np.zeros((len(part), 1))
-            sums = [np.hstack([none, np.cumsum(side * added, axis=1)]) for side in (below, above)]
+            sums = [np.hstack([none, np.cumsum(side * increments, axis=1)]) for side in (below, above)]
             mine = slice(*np.searchsorted(which, [begin, begin + rows]))
             own, at = which[mine] - begin, t[mine]
-            found[mine] = sums[0][own, np.minimum(at, wide)] + sums[1][own, np.minimum(n - at, wide)]
-        return found / n
+            costs[mine] = sums[0][own, np.minimum(at, wide)] + sums[1][own, np.minimum(n - at, wide)]
+        return costs / n
     if (n - 1) * wide > MOST_ENTRIES:
         raise TooLarge("chains this wide under a listed prior do not fit; leave the prior out, or use fewer points.")
     padded = np.concatenate([np.zeros(wide), prior, np.zeros(wide)])
@@ -267,12 +267,12 @@ def chain_costs(level: Level, starts: Floats, added: Floats, line: Line, prior: 
         t = np.arange(begin + 1, min(begin + rows, n - 1) + 1)
         below, above = orbits(level, starts[t - 1], wide)
         down, up = padded[t[:, None] - j + wide], padded[t[:, None] - 1 + j + wide]
-        found[t - 1] = ((down * below + up * above) * added).sum(axis=1)
-    return found
+        costs[t - 1] = ((down * below + up * above) * increments).sum(axis=1)
+    return costs
 
 
 def orbits(level: Level, starts: Floats, wide: int) -> tuple[Floats, Floats]:
-    """For each start and j = 1..wide: the chain j - 1 steps down, and what it lacks to 1 after j steps up."""
+    """For each start and j = 1..wide: the chain j - 1 steps down, and one minus the chain j steps up."""
     if isinstance(level, SuitablePair):
         below, above = np.empty((len(starts), wide)), np.empty((len(starts), wide))
         down, lacking = starts, level.lower(1 - starts)
@@ -285,8 +285,8 @@ def orbits(level: Level, starts: Floats, wide: int) -> tuple[Floats, Floats]:
     return np.asarray(level.lower_after(count - 1, column)), np.asarray(level.lower_after(count, 1 - column))
 
 
-def _last_reached(reaches: Any, low: int, high: int) -> int:
-    """The largest t in low..high-1 that is reached; low is."""
+def _last_true(reaches: Any, low: int, high: int) -> int:
+    """The largest t in low..high-1 with reaches(t), by bisection; reaches(low) holds."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if reaches(middle) else (low, middle)

@@ -1,4 +1,4 @@
-"""A mechanism on a short line as a table of certified integers: what a linear program finds."""
+"""A mechanism on a short line as a table of certified integers: the optimum of a linear program."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from utmost.privacy import Level
 from utmost.space.edge_levels import on_edges
 from utmost.space.integers import unlisted_to_json
 from utmost.space.line import Line, cost, require_line_loss
-from utmost.theory.scalar.line import LineMechanism, not_too_unlikely, plain_prior, read_line, weigh
+from utmost.theory.scalar.line import LineMechanism, neyman_interval, plain_prior, read_line, weigh
 
 MOST_POINTS = 1500
 
 
 @dataclass(frozen=True, eq=False)
 class TableLine(LineMechanism):
-    """A row of integers over 2^bits for each point of a line: the chances of every answer, which is a point."""
+    """For each point of a line, a row of integers over 2^bits: the probabilities of every answer, which is a point."""
 
     kind: ClassVar[str] = "line.table"
     line: Line
@@ -67,8 +67,8 @@ class TableLine(LineMechanism):
         return self.line.first + np.arange(self.line.points), self.matrix[point - self.line.first]
 
     def expected(self, loss: str) -> float:
-        here = np.arange(self.line.points)
-        losses = (self.matrix * cost(loss, here[:, None] - here)).sum(axis=1)
+        positions = np.arange(self.line.points)
+        losses = (self.matrix * cost(loss, positions[:, None] - positions)).sum(axis=1)
         return float(losses.mean() if self.prior is None else self.prior @ losses)
 
     def posterior(self, value: int) -> tuple[Integers, Floats]:
@@ -78,7 +78,7 @@ class TableLine(LineMechanism):
     def interval(self, value: int, confidence: float) -> tuple[int, int]:
         place, points = value - self.line.first, self.line.first + np.arange(self.line.points)
         as_low, as_high = self.matrix[:, : place + 1].sum(axis=1), self.matrix[:, place:].sum(axis=1)
-        return not_too_unlikely(points, as_low, as_high, value, confidence)
+        return neyman_interval(points, as_low, as_high, value, confidence)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -1,12 +1,12 @@
-"""Integers of several public groups of people, each with its own promise: sums with noise, or a table on a window.
+"""Integers of several tiers, public groups with their own levels: sums with noise, or a table on a window.
 
-The private point has one integer for each group, and one neighbour moves one of them alone. Two laws serve:
+The private point has one integer for each group, and one neighbour changes one of them alone. Two kinds of law:
 
-* **Sums**: groups are added up into one or several integers, each of which is released by a mechanism of its own on a
-  line. Somebody of a group moves one of these integers, so each must keep the least that one of its groups is promised.
-  Groups that are left out move nothing.
+* **Sums**: groups are added up into one or several integers, each of which is released by its own mechanism on a line.
+  A neighbour changes one of these integers, so each must satisfy the strictest level among its groups. Omitted groups
+  cost nothing.
 * **A table** of yes and no on a window of the grid, with a level in each direction (HET). A point outside is answered
-  like the nearest one of the window: cutting an integer off at both ends moves neighbours no farther apart.
+  like the nearest one of the window: clamping an integer moves neighbours no farther apart.
 """
 
 from __future__ import annotations
@@ -35,20 +35,23 @@ from utmost.theory.scalar.line import LineMechanism
 from utmost.theory.scalar.yes_or_no_blocks import Blocks
 
 MOST_WINDOW = 10**5
-"""How many points the table of a file may have."""
+"""Most points of the table of a file."""
 TRIED = 9
-"""At how many places of each part the worst is sought."""
+"""Number of places of each part at which the worst case is sought."""
 
 
 @dataclass(frozen=True, eq=False)
 class TieredSums(ExactMechanism):
-    """Sums of some groups' integers, each released by a mechanism on its own line.
+    """Sums of some groups' integers, each released by its own mechanism on a line.
 
     Attributes
     ----------
-    tiers : the grid
-    parts : for every sum, which groups it adds up; no group is in two of them
-    laws : for every sum, the mechanism that releases it: a `LineMechanism`, or `Blocks` for yes or no
+    tiers : Tiers
+        The grid.
+    parts : tuple of tuples
+        For every sum, the groups that it adds up; no group is in two of them.
+    laws : tuple of mechanisms
+        For every sum, the `LineMechanism` that releases it, or `Blocks` for yes or no.
     """
 
     kind: ClassVar[str] = "tiers.sums"
@@ -63,72 +66,81 @@ class TieredSums(ExactMechanism):
 
     @property
     def guess(self) -> int:
-        """What stands for the integers of the groups that are left out: the middle of each, under a uniform prior."""
+        """The total assumed for omitted groups: the middle of each range, optimal under a uniform prior."""
         return sum((line.first + line.last) // 2 for line in map(self.tiers.lines.__getitem__, self.left_out))
 
     def sample(self, point: Sequence[int]) -> tuple[int, ...]:
-        """What is released: a draw for every sum, exact."""
+        """Draw what is released: one exact draw for every sum."""
         inside = self.tiers.clamp(point)
         sums = (sum(inside[tier] for tier in part) for part in self.parts)
         return tuple(int(law.sample(at)) for law, at in zip(self.laws, sums, strict=True))
 
     def prove(self, space: Any, level: Level) -> Check:
-        """That every sum keeps what the most protected of its groups is promised, and no group is in two sums."""
-        used = [tier for part in self.parts for tier in part]
-        if space != self.tiers or len(set(used)) < len(used) or not set(used) <= set(range(len(self.tiers.lines))):
+        """Check that every sum satisfies the strictest level among its groups, and that no group is in two sums."""
+        summed = [tier for part in self.parts for tier in part]
+        if (
+            space != self.tiers
+            or len(set(summed)) < len(summed)
+            or not set(summed) <= set(range(len(self.tiers.lines)))
+        ):
             return Check("privacy", False, "the sums are not of these groups, each in one sum at most")
         promised = self.tiers.levels(level)
         for part, law in zip(self.parts, self.laws, strict=True):
-            least = min((promised[tier] for tier in part), key=lambda one: one.log_growth)
-            found: Check = law.prove(self.tiers.together(part), least)
-            if not found.passed:
-                return found
-        each = ", ".join(f"tier {tier + 1} {promise}" for tier, promise in enumerate(promised))
-        return Check("privacy", True, f"{each}: one neighbour moves one sum, which keeps what its tiers are promised")
+            strictest = min((promised[tier] for tier in part), key=lambda tier_level: tier_level.log_growth)
+            check: Check = law.prove(self.tiers.together(part), strictest)
+            if not check.passed:
+                return check
+        promises = ", ".join(f"tier {tier + 1} {promise}" for tier, promise in enumerate(promised))
+        return Check(
+            "privacy", True, f"{promises}: one neighbour moves one sum, which keeps what its tiers are promised"
+        )
 
     def errors(self) -> tuple[int, Floats]:
-        """The law of the error of the sum of all that is released, under a uniform prior over the grid."""
-        return added([law.errors() for law in self.laws] + [self._unseen(tier) for tier in self.left_out])
+        """The law of the error of the released total, under a uniform prior over the grid."""
+        return law_of_sum([law.errors() for law in self.laws] + [self._omission_error(tier) for tier in self.left_out])
 
     def expected(self, loss: str) -> float:
-        """The expected loss of the sum of what is released and of the middles of what is left out."""
+        """The expected loss of the released total, including the middles of omitted groups."""
         if not self.left_out and len(self.laws) == 1:
             return float(self.laws[0].expected(loss))
         return _average(self.errors(), loss)
 
     def worst(self, loss: str) -> float:
-        """The expected loss at the worst of some points: `TRIED` places of each sum, both ends among them."""
+        """The worst expected loss among some points: `TRIED` places of each sum, both ends among them."""
         parts = []
         for law in self.laws:
             places = spread_out(law.line.points - 1, TRIED)[0]
             middle, last = (law.line.points - 1) // 2, law.line.points - 1
             parts.append([_law_at(law, place) for place in {*places, middle, last}])
         parts += [[(end, np.ones(1)) for end in self._ends(tier)] for tier in self.left_out]
-        return max(_average(added(laws), loss) for laws in product(*parts))
+        return max(_average(law_of_sum(laws), loss) for laws in product(*parts))
 
     def joint(self, grid: Tiers, border: int) -> Floats:
-        """Of yes or no: how likely each truth and answer are together, under a uniform prior; truths are rows."""
-        here, is_no, yes, no = self._by_sum(border)
-        found = [[here @ (no * is_no), here @ (yes * is_no)], [here @ (no * (1 - is_no)), here @ (yes * (1 - is_no))]]
-        return np.array(found)
+        """For yes or no: the joint probabilities of truth (rows) and answer, under a uniform prior."""
+        sum_law, is_no, yes, no = self._by_sum(border)
+        masses = [
+            [sum_law @ (no * is_no), sum_law @ (yes * is_no)],
+            [sum_law @ (no * (1 - is_no)), sum_law @ (yes * (1 - is_no))],
+        ]
+        return np.array(masses)
 
     def worst_wrong(self, border: int) -> float:
-        """Of yes or no: the probability of a wrong answer at the worst point."""
+        """For yes or no: the error probability at the worst point."""
         _, is_no, yes, no = self._by_sum(border)
         return float(np.maximum(np.where(is_no > 0, yes, 0.0), np.where(is_no < 1, no, 0.0)).max())
 
     def _by_sum(self, border: int) -> tuple[Floats, Floats, Floats, Floats]:
-        """For every sum: how likely it is, that the truth is no then, and that yes and no are answered."""
+        """For every value of the sum: its probability, and those that the truth is no, of yes, and of no."""
         ((part, law),) = zip(self.parts, self.laws, strict=True)
         line, rest = self.tiers.together(part), [self.tiers.lines[tier] for tier in self.left_out]
-        here, there = sum_prior([self.tiers.lines[tier] for tier in part]), sum_prior(rest)
-        below = np.concatenate([[0.0], np.cumsum(there)])  # that the rest adds up to less than so much
+        sum_law, rest_law = sum_prior([self.tiers.lines[tier] for tier in part]), sum_prior(rest)
+        below = np.concatenate([[0.0], np.cumsum(rest_law)])  # the distribution function of the rest
         below[-1] = 1.0
         sums = np.arange(line.first, line.last + 1)
-        is_no = below[np.clip(border - sums - sum(one.first for one in rest), 0, len(there))]
+        is_no = below[np.clip(border - sums - sum(rest_line.first for rest_line in rest), 0, len(rest_law))]
         blocks = np.clip((sums - law.first_yes) // law.width + law.no, 0, len(law.weights) - 1)
         yes, no = ((law.weights[:, answer] / (1 << law.bits)).astype(float) for answer in (1, 0))
-        return here, is_no, yes[blocks], no[blocks]
+        return sum_law, is_no, yes[blocks], no[blocks]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -151,12 +163,12 @@ class TieredSums(ExactMechanism):
         return cls(tiers, parts, laws)
 
     def _ends(self, tier: int) -> tuple[int, int]:
-        """How far the middle of a group's integer is off at both ends."""
+        """The error of the middle of a group's range at both ends."""
         line = self.tiers.lines[tier]
         middle = (line.first + line.last) // 2
         return middle - line.first, middle - line.last
 
-    def _unseen(self, tier: int) -> tuple[int, Floats]:
+    def _omission_error(self, tier: int) -> tuple[int, Floats]:
         points = self.tiers.lines[tier].points
         return self._ends(tier)[1], np.full(points, 1 / points)
 
@@ -167,8 +179,10 @@ class TieredTable(ExactMechanism):
 
     Attributes
     ----------
-    window : the part of the grid that is told apart
-    weights : for every point of the window, in the order of its digits, the weights of False and True, over 2^bits
+    window : Tiers
+        The part of the grid that the table covers.
+    weights : array of int
+        For every point of the window, in row-major order, the weights of False and True, over 2^bits.
     """
 
     kind: ClassVar[str] = "tiers.table"
@@ -177,14 +191,14 @@ class TieredTable(ExactMechanism):
     bits: int
 
     def sample(self, point: Sequence[int]) -> bool:
-        """A private answer: drawn exactly from the weights of the nearest point of the window."""
+        """Draw a private answer exactly, from the weights of the nearest point of the window."""
         inside = self.window.clamp(point)
         offsets = [at - line.first for at, line in zip(inside, self.window.lines, strict=True)]
         place = int(np.ravel_multi_index(offsets, [line.points for line in self.window.lines]))
         return bool(draw(self.weights[place], self.bits, 1)[0])
 
     def prove(self, space: Any, level: Level) -> Check:
-        """Privacy of the weights on every edge of the window, in integers."""
+        """Check the privacy of the weights on every edge of the window, in integers."""
         if not isinstance(space, Tiers) or window_of(space, [(w.first, w.last) for w in self.window.lines]) != (
             self.window
         ):
@@ -193,8 +207,10 @@ class TieredTable(ExactMechanism):
             CertifiedMechanism(self.weights, self.bits, (False, True), grid_levels(self.window, level))
         except (CannotCertify, InvalidInput) as reason:
             return Check("privacy", False, str(reason))
-        each = ", ".join(f"tier {tier + 1} {promise}" for tier, promise in enumerate(self.window.levels(level)))
-        return Check("privacy", True, f"{each}: proved in exact arithmetic on a window of {self.window.points} points")
+        promises = ", ".join(f"tier {tier + 1} {promise}" for tier, promise in enumerate(self.window.levels(level)))
+        return Check(
+            "privacy", True, f"{promises}: proved in exact arithmetic on a window of {self.window.points} points"
+        )
 
     @cached_property
     def yes(self) -> Floats:
@@ -202,25 +218,25 @@ class TieredTable(ExactMechanism):
         return (self.weights[:, 1] / (1 << self.bits)).astype(float)
 
     def joint(self, grid: Tiers, border: int) -> Floats:
-        """How likely each truth and answer are together, under a uniform prior over the grid; truths are rows."""
+        """The joint probabilities of truth (rows) and answer, under a uniform prior over the grid."""
         truth, mass = grid_sums(self.window) >= border, self.masses(grid)
         no = (self.weights[:, 0] / (1 << self.bits)).astype(float)
         return np.array([[mass[side] @ no[side], mass[side] @ self.yes[side]] for side in (~truth, truth)])
 
     def worst_wrong(self, border: int) -> float:
-        """The probability of a wrong answer at the worst point."""
+        """The error probability at the worst point."""
         no = (self.weights[:, 0] / (1 << self.bits)).astype(float)
         return float(np.where(grid_sums(self.window) >= border, no, self.yes).max())
 
     def masses(self, space: Tiers) -> Floats:
-        """How much of a uniform prior over the grid is answered like each point of the window."""
-        found = np.ones(1)
-        for line, kept in zip(space.lines, self.window.lines, strict=True):
-            along = np.full(kept.points, 1.0)
-            along[0] += kept.first - line.first
-            along[-1] += line.last - kept.last
-            found = np.outer(found, along / line.points).ravel()
-        return found
+        """The mass of a uniform prior over the grid that is clamped to each point of the window."""
+        masses = np.ones(1)
+        for line, part in zip(space.lines, self.window.lines, strict=True):
+            along = np.full(part.points, 1.0)
+            along[0] += part.first - line.first
+            along[-1] += line.last - part.last
+            masses = np.outer(masses, along / line.points).ravel()
+        return masses
 
     def to_json(self) -> dict[str, Any]:
         rows = [[str(w) for w in row] for row in self.weights.tolist()]
@@ -240,14 +256,14 @@ class TieredTable(ExactMechanism):
         return cls(window, np.array(rows, dtype=kind), bits)
 
 
-def wrongly(mechanism: TieredSums | TieredTable, grid: Tiers, border: int) -> float:
-    """The probability of a wrong yes or no under a uniform prior over the grid."""
+def error_probability(mechanism: TieredSums | TieredTable, grid: Tiers, border: int) -> float:
+    """The error probability under a uniform prior over the grid."""
     joint = mechanism.joint(grid, border)
     return float(joint[0, 1] + joint[1, 0])
 
 
 def window_of(space: Tiers, ends: Sequence[tuple[int, int]]) -> Tiers | None:
-    """The part of a grid between these ends; None where it reaches beyond the grid."""
+    """The part of a grid between these ends; None if it exceeds the grid."""
     if len(ends) != len(space.lines):
         return None
     lines = []
@@ -259,21 +275,21 @@ def window_of(space: Tiers, ends: Sequence[tuple[int, int]]) -> Tiers | None:
 
 
 def grid_levels(space: Tiers, level: Level) -> EdgeLevels:
-    """The level of each edge of a grid: that of the group whose integer it changes."""
+    """The level of each edge of a grid: that of the group whose integer changes."""
     graph, directions = space.space()
     return EdgeLevels(graph, named=space.levels(level), which=directions)
 
 
 def grid_sums(space: Tiers) -> Integers:
-    """The sum of the integers at each point of a grid, in the order of their digits."""
-    found: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+    """The sum of the integers at each point of a grid, in row-major order."""
+    sums: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
     for line in space.lines:
-        found = np.add.outer(found, np.arange(line.first, line.last + 1)).ravel()
-    return found
+        sums = np.add.outer(sums, np.arange(line.first, line.last + 1)).ravel()
+    return sums
 
 
 def sum_prior(lines: Sequence[Line]) -> Floats:
-    """How likely each sum of integers is that lie on these lines, each uniformly, from the least sum on.
+    """The law of a sum of independent integers, uniform on these lines, from the least sum on.
 
     Examples
     --------
@@ -287,12 +303,12 @@ def sum_prior(lines: Sequence[Line]) -> Floats:
     return np.asarray(ways / ways.sum())
 
 
-def added(laws: Sequence[tuple[int, Floats]]) -> tuple[int, Floats]:
+def law_of_sum(laws: Sequence[tuple[int, Floats]]) -> tuple[int, Floats]:
     """The law of a sum of independent integers: its least value, and the probabilities from there on."""
-    least, chances = 0, np.ones(1)
+    minimum, chances = 0, np.ones(1)
     for first, law in laws:
-        least, chances = least + first, np.convolve(chances, law)
-    return least, chances
+        minimum, chances = minimum + first, np.convolve(chances, law)
+    return minimum, chances
 
 
 def _law_at(law: LineMechanism, place: int) -> tuple[int, Floats]:
@@ -302,5 +318,5 @@ def _law_at(law: LineMechanism, place: int) -> tuple[int, Floats]:
 
 
 def _average(errors: tuple[int, Floats], loss: str) -> float:
-    least, chances = errors
-    return float(chances @ cost(loss, least + np.arange(len(chances))))
+    first, chances = errors
+    return float(chances @ cost(loss, first + np.arange(len(chances))))

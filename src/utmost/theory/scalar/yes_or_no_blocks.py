@@ -1,8 +1,8 @@
-"""Yes or no about an integer, by blocks of a line: a table of certified integers for millions of points.
+"""Yes or no about an integer by blocks of a line: a table of certified integers for millions of points.
 
 Block b holds the integers t with b = floor((t - first yes) / width), counted from the border outwards; the last block
 of either side holds all beyond it. Integers at most `reach` apart lie in blocks at most ceil(reach / width) apart, so a
-mechanism on the blocks, private for blocks that far apart, is private on the line: a pull-back along a morphism.
+mechanism on the blocks that is private at this distance is private on the line: a pull-back along a morphism.
 """
 
 from __future__ import annotations
@@ -34,10 +34,14 @@ class Blocks(ExactMechanism):
 
     Attributes
     ----------
-    first_yes : the least integer of which the truth is yes
-    width : how many integers a block holds
-    no : how many blocks lie before the border
-    weights : for every block, the integer weights of False and True, over 2^bits
+    first_yes : int
+        The least integer for which the truth is yes.
+    width : int
+        The number of integers in a block.
+    no : int
+        The number of blocks before the border.
+    weights : array of int
+        For every block, the integer weights of False and True, over 2^bits.
     """
 
     kind = "yes or no by blocks"
@@ -48,20 +52,20 @@ class Blocks(ExactMechanism):
     bits: int
 
     def sample(self, point: int) -> bool:
-        """A private answer: drawn exactly from the weights of the point's block."""
+        """Draw a private answer exactly, from the weights of the point's block."""
         return bool(draw(self.weights[self.block(point)], self.bits, 1)[0])
 
     def sample_many(self, points: Any) -> NDArray[np.bool_]:
-        """A private answer about each of many integers, with draws of their own."""
+        """Draw private answers about many integers, independently."""
         blocks = np.clip((np.asarray(points) - self.first_yes) // self.width + self.no, 0, len(self.weights) - 1)
-        found = np.empty(len(blocks), dtype=bool)
+        answers = np.empty(len(blocks), dtype=bool)
         for block in np.unique(blocks).tolist():
-            here = np.flatnonzero(blocks == block)
-            found[here] = draw(self.weights[block], self.bits, len(here)).astype(bool)
-        return found
+            places = np.flatnonzero(blocks == block)
+            answers[places] = draw(self.weights[block], self.bits, len(places)).astype(bool)
+        return answers
 
     def block(self, point: int) -> int:
-        """Which block an integer lies in."""
+        """The block of an integer."""
         return min(max((point - self.first_yes) // self.width + self.no, 0), len(self.weights) - 1)
 
     @cached_property
@@ -71,7 +75,7 @@ class Blocks(ExactMechanism):
 
     @cached_property
     def wrong(self) -> Floats:
-        """The probability of the wrong answer in each block: of no after the border, of yes before it."""
+        """The error probability in each block: of no after the border, of yes before it."""
         return np.where(np.arange(len(self.weights)) >= self.no, self.weights[:, 0] / (1 << self.bits), self.yes)
 
     def masses(self, line: Line, prior: Floats | None) -> Floats:
@@ -83,7 +87,7 @@ class Blocks(ExactMechanism):
         return np.diff(np.concatenate([[0.0], np.cumsum(prior)])[edges - line.first])
 
     def prove(self, space: Any, level: Level) -> Check:
-        """Privacy of the weights for blocks as far apart as neighbours may lie, in integers."""
+        """Check the privacy of the weights for blocks as far apart as neighbours may lie, in integers."""
         if not isinstance(space, Line) or not 0 < self.no < len(self.weights):
             return Check("privacy", False, "blocks are about integers in a row, on both sides of a border")
         try:
@@ -94,7 +98,7 @@ class Blocks(ExactMechanism):
         return Check("privacy", True, f"{detail}; neighbours lie in blocks at most {self._apart(space)} apart")
 
     def to_json(self) -> dict[str, Any]:
-        """Weights as decimal text, since other readers' numbers are floats."""
+        """Plain data, with weights as decimal text because many JSON readers use floats."""
         rows = [[str(w) for w in row] for row in self.weights.tolist()]
         return {"first_yes": self.first_yes, "width": self.width, "no": self.no, "bits": self.bits, "weights": rows}
 

@@ -1,1 +1,1 @@
-"""One of several candidates, named privately: winners, quantiles, top lists, ranks."""
+"""Private selection: winners, quantiles, top lists, ranks."""

@@ -1,4 +1,4 @@
-"""Mechanisms that name a candidate by a table of certified integers: on lines of leads, or one row for every tally."""
+"""Selection by tables of certified integers: on lines of leads, or with one row for every tally."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from utmost.theory.selection.choices import ChoiceLaw
 from utmost.theory.selection.problem import Contest, contest_from_json
 
 MOST_LISTED, MOST_FOLDED, MOST_EDGES = 2000, 2500, 60_000
-"""Up to how many tallies, or folded ones, with how many edges between them, a table has."""
+"""The largest tables: tallies, folded tallies, and edges between them."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChoiceTable(ChoiceLaw):
-    """Integer weights over 2^62, a row for every place where the contest may stand."""
+    """Integer weights over 2^62, one row for every state of the contest."""
 
     contest: Contest
     weights: Integers
 
     def to_json(self) -> dict[str, Any]:
-        """The parameters as plain data; integers as text, since other readers' numbers are floats."""
+        """The parameters as plain data; integers as text, because many JSON readers use floats."""
         return {"on": self.contest.to_json(), "weights": [[str(w) for w in row] for row in self.weights.tolist()]}
 
     @classmethod
@@ -52,17 +52,17 @@ class ChoiceTable(ChoiceLaw):
 
 
 class LeadLines(ChoiceTable):
-    """The winner's rainbow (RAIN) on lines of (winner, neighbours until another wins, less one).
+    """Rainbow mechanism for the winner (RAIN) on lines of (winner, neighbours until another wins, less one).
 
-    Row d has the weights at distance d, the winner's first, then the others' in public order; what is farther than the
-    last row is as the last. Neighbours stand on one line, at most one place apart, or both at the start of two lines.
+    Row d has the weights at distance d, the winner's first, then the others' in public order; beyond the last row the
+    last one applies. Neighbours stand on one line, at most one place apart, or both at the start of two lines.
     """
 
     kind = "lead-lines"
     name = "rainbow by winner"
 
     def probabilities(self, tallies: Integers) -> Floats:
-        """The row of the lead, the winner's entry moved to its place."""
+        """The row of the lead, with the winner's entry moved to its place."""
         winners, order = self.contest.winners(tallies)[:, None], np.arange(self.contest.size)
         rank = np.where(order == winners, 0, order + (order < winners))
         return np.asarray(self.matrix[self._depths(tallies)[:, None], rank])
@@ -77,7 +77,7 @@ class LeadLines(ChoiceTable):
         return winner if rank == 0 else rank - (rank <= winner)
 
     def prove(self, space: Any, level: Level) -> Check:
-        """Every step along a line, and between the starts of two lines, where all but the winner are alike."""
+        """Check every step along a line, and between the starts of two lines, where all but the winner are equal."""
         if self.contest.tallies != space:
             return Check("privacy", False, f"the mechanism is made for {self.contest.tallies}, not for {space}")
         if not level.concave or not level.certifiable:
@@ -94,42 +94,44 @@ class LeadLines(ChoiceTable):
 
 
 class TallyTable(ChoiceTable):
-    """A row of weights for every tally, in the order of `Tallies.listed`, where rows are replaced.
+    """A row of weights for every tally, in the order of `Tallies.listed`, under replacement.
 
-    A table with more rows than were declared is cut to these, which keeps neighbours neighbours where rows are
-    replaced. Where rows come or go, nothing does (three tables that each lack one of three rows have no common
-    neighbour but the whole): see `FoldedTable`.
+    A table with more rows than declared is truncated, which keeps neighbours neighbours under replacement. Under
+    add/remove no map does (three tables that each lack one of three rows have no common neighbour but the whole): see
+    `FoldedTable`.
     """
 
     kind = "tally-table"
     name = "linear program"
 
     def probabilities(self, tallies: Integers) -> Floats:
-        """The rows of the tallies."""
+        """The rows of the tallies, truncated to the declared number of rows."""
         every = self.contest.tallies
-        cut = np.diff(np.minimum(np.cumsum(np.maximum(tallies, 0), axis=1), every.rows), axis=1, prepend=0)
-        return np.asarray(self.matrix[every.places(cut)])
+        truncated_tallies = np.diff(
+            np.minimum(np.cumsum(np.maximum(tallies, 0), axis=1), every.rows), axis=1, prepend=0
+        )
+        return np.asarray(self.matrix[every.places(truncated_tallies)])
 
     def _draw(self, tally: Any) -> int:
         place = self.contest.tallies.places(np.array([self.contest.tallies.clamp(tally[0])], dtype=np.int64))[0]
         return int(draw(self.weights[place], WORD, 1)[0])
 
     def prove(self, space: Any, level: Level) -> Check:
-        """On every edge between tallies."""
+        """Check every edge between tallies."""
         tallies = self.contest.tallies
         if tallies != space or len(self.weights) != tallies.points or tallies.points > MOST_LISTED:
             return Check("privacy", False, f"the table of {len(self.weights)} rows is not one of {space}")
         if tallies.neighbours != "replace":
             return Check("privacy", False, "a table of more rows than declared would not be protected")
-        return _proved(self.weights, tallies.space(), level)
+        return _check_edges(self.weights, tallies.space(), level)
 
 
 class FoldedTable(ChoiceTable):
-    """A row of weights for every folded tally, in the order of `space.folds.folded`, where rows come or go one by one.
+    """A row of weights for every folded tally, in the order of `space.folds.folded`, under add/remove of single rows.
 
-    Of a folded tally no two cells together hold more rows than declared: all declared tallies are among these, and
-    `fold` maps every larger one onto them so that neighbours stay neighbours or become equal. So the best private table
-    on folded tallies is the best mechanism of all that protect tables with more rows than declared, too.
+    In a folded tally no two cells together hold more rows than declared: all declared tallies are among these, and
+    `fold` maps every larger one onto them such that neighbours stay neighbours or become equal. So the optimal table on
+    folded tallies is the optimal mechanism among all that also protect tables with more rows than declared.
     """
 
     kind = "folded-table"
@@ -137,14 +139,14 @@ class FoldedTable(ChoiceTable):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The mechanism of a file, whose tallies are listed only if they are few."""
-        found = super().from_json(data)
-        if not found._is_whole:
-            raise InvalidInput(f"the table of {len(found.weights)} rows is not one of {found.contest.tallies}, folded.")
-        return found
+        """The mechanism of a file; tallies are listed only if they are few."""
+        table = super().from_json(data)
+        if not table._is_complete:
+            raise InvalidInput(f"the table of {len(table.weights)} rows is not one of {table.contest.tallies}, folded.")
+        return table
 
     @property
-    def _is_whole(self) -> bool:
+    def _is_complete(self) -> bool:
         tallies = self.contest.tallies
         return can_fold(tallies, MOST_FOLDED) and len(self.weights) == len(folded(tallies))
 
@@ -156,15 +158,15 @@ class FoldedTable(ChoiceTable):
         return int(draw(self.weights[folded_places(self.contest.tallies, tally)[0]], WORD, 1)[0])
 
     def prove(self, space: Any, level: Level) -> Check:
-        """On every edge between folded tallies."""
+        """Check every edge between folded tallies."""
         tallies = self.contest.tallies
-        if tallies != space or not self._is_whole:
+        if tallies != space or not self._is_complete:
             return Check("privacy", False, f"the table of {len(self.weights)} rows is not one of {space}, folded")
-        return _proved(self.weights, folded_space(tallies), level)
+        return _check_edges(self.weights, folded_space(tallies), level)
 
 
-def _proved(weights: Integers, space: Space, level: Level) -> Check:
-    """Whether a table of weights is private on every edge of a space: decided in exact arithmetic."""
+def _check_edges(weights: Integers, space: Space, level: Level) -> Check:
+    """Check in exact arithmetic that a table of weights is private on every edge of a space."""
     if not level.concave or not level.certifiable:
         return Check("privacy", False, f"{level} promises nothing that integers could prove")
     levels = on_edges(space, level)

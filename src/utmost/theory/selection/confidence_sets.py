@@ -1,16 +1,16 @@
-"""What the name of a candidate says about the right one, for every table: from the law alone, no prior.
+"""Confidence sets for the true winner or quantile, valid for every table: from the law alone, without a prior.
 
-**In rows.** With 95 % the named one is fewer than so many rows from being right.
+**In rows.** With 95 % the named candidate is fewer than so many rows from being right.
 
-**Between which candidates.** For each candidate k, leave out the candidates farthest from it while the chance that one
-of those is named stays below 5 % at *every* tally where k is right. The others are the names under which k is not
-ruled out; a named j says that the right one is among the k with j in their list. At every tally the right one is ruled
-out with less than 5 %, so the interval holds it with 95 % at least.
+**Candidates** (Neyman's construction). For each candidate k, drop the candidates farthest from it while the probability
+that one of those is named stays below 5 % at *every* tally where k is right. The others are k's acceptance region; the
+confidence set of a named j contains the k whose acceptance region contains j. At every tally the right one is excluded
+with probability below 5 %, so the set covers it with 95 % at least.
 
-How often a wrong answer is named at most decides how narrow that is. Where k is right, and one neighbour could make any
-other candidate right, each of these is named with 1/(1 + e^epsilon) by *nearest* (with noisy max a little less, as they
-compete). From epsilon = ln 19 = 2.94 on that is at most 5 %; below, nothing is ever ruled out, and the interval is all
-candidates: half of the rows may lie at either end, and then the name of one end says nothing against the other.
+Its size depends on the largest probability of a wrong answer. Where k is right, and one neighbour could make any other
+candidate right, *nearest* names each of these with probability 1/(1 + e^epsilon) (noisy max with a little less, as they
+compete). From epsilon = ln 19 = 2.94 on that is at most 5 %; below, nothing is ever excluded, and the interval is all
+candidates: half of the rows may lie at either end, and then naming one end is no evidence against the other.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from utmost.theory.selection.problem import Ranks
 from utmost.theory.selection.tally_averages import MOST_TALLIES, chances_of, list_all
 
 ROUNDING = 1e-9
-"""Chances in floating point are off by less than this share of what is compared with."""
+"""Relative error allowed for probabilities in floating point."""
 
 
 def rows_within(law: ChoiceLaw, confidence: float) -> float | None:
-    """Whatever the table holds: with this chance the named one is fewer rows than this from being right.
+    """A bound, valid for every table, on how many rows the named candidate is from being right, at this confidence.
 
-    A candidate g units of score behind is named with probability at most b^g by each law of powers, so m - 1 others
-    that are g or more behind with at most (m - 1) b^g. Tables do not look at how far others are behind: of few tallies
-    each is tried, and of more nothing is known (None).
+    Every law of powers names a candidate g units of score behind with probability at most b^g, so m - 1 others that are
+    at least g behind with at most (m - 1) b^g. Tables do not depend on how far others are behind: with few tallies all
+    are enumerated, with more there is no bound (None).
     """
     if not isinstance(law, DecayingChoice):
         return _rows_within_of_all(law, confidence)
@@ -45,7 +45,7 @@ def rows_within(law: ChoiceLaw, confidence: float) -> float | None:
 
 @lru_cache(maxsize=64)
 def _rows_within_of_all(law: ChoiceLaw, confidence: float) -> int | None:
-    """The same from every tally's own law; None where there are too many."""
+    """The bound from the law at every tally; None where there are too many."""
     contest = law.contest
     if contest.tallies.points > MOST_TALLIES:
         return None
@@ -59,22 +59,22 @@ def _rows_within_of_all(law: ChoiceLaw, confidence: float) -> int | None:
 
 
 @lru_cache(maxsize=64)
-def sure_places(law: ChoiceLaw, confidence: float) -> tuple[tuple[int, int], ...]:
-    """For every candidate of a quantile that may be named: from which place to which the right one is.
+def confidence_intervals(law: ChoiceLaw, confidence: float) -> tuple[tuple[int, int], ...]:
+    """For every candidate of a quantile, the confidence interval if it is named: the first and the last place.
 
-    Whatever the table holds, the right one lies there with this chance at least.
+    It covers the right place with at least this probability, whatever the table.
     """
     m = law.contest.size
-    kept = [_kept(law, right, 1 - confidence) for right in range(m)]
-    found = []
-    for named in range(m):
-        places = [right for right, (low, high) in enumerate(kept) if low <= named <= high]
-        found.append((min(places), max(places)))
-    return tuple(found)
+    regions = [_acceptance_region(law, right, 1 - confidence) for right in range(m)]
+    intervals = []
+    for name in range(m):
+        places = [right for right, (low, high) in enumerate(regions) if low <= name <= high]
+        intervals.append((min(places), max(places)))
+    return tuple(intervals)
 
 
-def _kept(law: ChoiceLaw, right: int, spare: float) -> tuple[int, int]:
-    """From which place to which names are expected where one candidate is right: all but the farthest, in value."""
+def _acceptance_region(law: ChoiceLaw, right: int, spare: float) -> tuple[int, int]:
+    """The first and last place of the acceptance region of one candidate: all but the farthest, by value."""
     assert isinstance(law.contest, Ranks)
     values = law.contest.values
     low, high = 0, law.contest.size - 1
@@ -88,9 +88,9 @@ def _kept(law: ChoiceLaw, right: int, spare: float) -> tuple[int, int]:
 
 
 def _chance_beyond(law: ChoiceLaw, right: int, low: int, high: int) -> float:
-    """How often a name before `low` or after `high` is given, at most, where one candidate in between is right."""
+    """Upper bound on the probability that a name before `low` or after `high` is given where `right` is right."""
     if isinstance(law, DecayingChoice | LeadLines):
-        return _wrong_at_most(law, low + law.contest.size - 1 - high)
+        return _largest_error(law, low + law.contest.size - 1 - high)
     chances = _chances_where(law, right)
     if chances is None:
         return 1.0
@@ -98,17 +98,17 @@ def _chance_beyond(law: ChoiceLaw, right: int, low: int, high: int) -> float:
 
 
 @lru_cache(maxsize=2048)
-def _wrong_at_most(law: DecayingChoice | LeadLines, others: int) -> float:
-    """How often one of so many wrong candidates is named, at most, whichever they are and whatever the tally."""
+def _largest_error(law: DecayingChoice | LeadLines, number: int) -> float:
+    """Upper bound on the probability that one of `number` wrong candidates is named, whichever and at every tally."""
     if isinstance(law, DecayingChoice):
-        return law.wrong_at_most(others)
+        return law.wrong_at_most(number)
     wrong = np.sort(law.matrix[:, 1:], axis=1)
-    return float(wrong[:, wrong.shape[1] - others :].sum(axis=1).max())
+    return float(wrong[:, wrong.shape[1] - number :].sum(axis=1).max())
 
 
 @lru_cache(maxsize=256)
 def _chances_where(law: ChoiceLaw, right: int) -> Floats | None:
-    """The chances of all names at every tally where one candidate is right; None where tallies are too many."""
+    """The probabilities of all names at every tally where one candidate is right; None if there are too many."""
     if law.contest.tallies.points > MOST_TALLIES:
         return None
     every = list_all(law.contest.tallies)

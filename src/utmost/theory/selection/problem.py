@@ -1,8 +1,8 @@
-"""Questions whose answer is one of m candidates, decided by a tally: who won, or where a quantile lies.
+"""Contests, questions whose answer is one of m candidates, decided by a tally: the winner of a vote, or a quantile.
 
-A tally says how many rows each of m cells holds. A contest says what matters about it: the right answer, a score of
-every candidate, how far another answer is, what a wrong one costs, and how far one neighbour moves each of these. The
-mechanisms of `choices` need nothing else. Arrays hold a tally in each row.
+A tally is the number of rows in each of m cells. A contest defines the right answer, a score of every candidate, how
+far another answer is, what a wrong one costs, and the sensitivity of each of these. The mechanisms of `choices` need
+nothing else. Arrays hold a tally in each row.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from utmost.exact import as_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.space.integers import Tallies, unlisted_from_json, unlisted_to_json
 
-MOST_KINDS, RUNGS, REMAINDERS = 400_000, 40, 6
-"""How many kinds of tallies are enumerated; how many distances, and numbers of rows short of all, are tried where the
-hardest tally is sought."""
+MOST_KINDS, MOST_DISTANCES, REMAINDERS = 400_000, 40, 6
+"""The most kinds of tallies to enumerate; and how many distances, and numbers of rows below the maximum, are tried in
+the search for the worst tally."""
 MOST_CANDIDATES, MOST_DENOMINATOR = 1000, 1000
 
 
@@ -38,8 +38,8 @@ class TallyLine:
     tallies: Callable[[Integers], Integers]
 
 
-class OfTallies:
-    """A question about tallies, whose answer is one of their cells."""
+class TallyQuestion:
+    """A question about tallies whose answer is one of their cells."""
 
     tallies: Tallies
 
@@ -55,8 +55,8 @@ class OfTallies:
 
 
 @dataclass(frozen=True)
-class Votes(OfTallies):
-    """Who won: the first, in public order, of the cells that hold most rows.
+class Votes(TallyQuestion):
+    """The winner of a vote: the first, in public order, of the cells that hold most rows.
 
     One unit added or removed adds up to k votes, or takes them: scores move by up to k in one direction, a lead by up
     to k. One unit replaced takes up to k votes and gives up to k: scores move by up to k either way, a lead by 2k.
@@ -77,12 +77,12 @@ class Votes(OfTallies):
 
     @property
     def lead_reach(self) -> int:
-        """How far one neighbour moves the lead."""
+        """The sensitivity of the lead."""
         return self.tallies.rows_each * (1 if self.tallies.neighbours == "add-remove" else 2)
 
     @property
     def score_reach(self) -> int:
-        """Per unit of score, e^(-epsilon/score_reach) keeps epsilon; a vote has as many units as candidates."""
+        """The sensitivity of scores in units: decay e^(-epsilon/score_reach) per unit keeps epsilon."""
         return self.lead_reach * self.size
 
     @property
@@ -92,7 +92,7 @@ class Votes(OfTallies):
 
     @property
     def row_reach(self) -> float:
-        """After how many rows more a candidate that is behind is e^-epsilon times as likely."""
+        """The number of rows by which a candidate must fall behind to become e^-epsilon times as likely."""
         return self.lead_reach
 
     @property
@@ -101,7 +101,7 @@ class Votes(OfTallies):
         return self.size
 
     def scores(self, tallies: Integers) -> Integers:
-        """The votes, and a share of one vote by the public order: ties are broken as the winner's are.
+        """The votes, plus a fraction of a vote by the public order, so that ties are broken as for the winner.
 
         A constant added to scores is public. Ties that two candidates share half of the time cost more than leads of
         half a vote on either side.
@@ -109,18 +109,18 @@ class Votes(OfTallies):
         return np.asarray(self.size * tallies + np.arange(self.size)[::-1])
 
     def steps(self, tallies: Integers) -> Integers:
-        """How many neighbours away every candidate is from winning: 0 for the winner, at least 1 for the others."""
+        """The number of neighbours to every candidate's victory: 0 for the winner, at least 1 for the others."""
         best, order = tallies.max(axis=1, keepdims=True), np.arange(self.size)
         behind = best - tallies + (self.winners(tallies)[:, None] < order)
         behind[np.arange(len(tallies)), self.winners(tallies)] = 0
         return np.asarray(-(-behind // self.lead_reach))
 
     def winners(self, tallies: Integers) -> Integers:
-        """The first of those with the most votes."""
+        """The first of the candidates with the most votes."""
         return np.asarray(tallies.argmax(axis=1))
 
     def leads(self, tallies: Integers) -> Integers:
-        """The least lead over another, plus one where the winner wins ties."""
+        """The smallest lead over another candidate, plus one where the winner wins ties."""
         winners, order = self.winners(tallies), np.arange(self.size)
         best = np.take_along_axis(tallies, winners[:, None], axis=1)
         leads = best - tallies + (winners[:, None] < order)
@@ -128,16 +128,16 @@ class Votes(OfTallies):
         return np.asarray(leads.min(axis=1))
 
     def loss(self, name: str, tallies: Integers) -> Floats:
-        """1 unless the winner is named; or by how many votes the named one is behind."""
+        """The loss of every name: 1 unless it is the winner; or by how many votes it is behind."""
         if name == "shortfall":
             return np.asarray(tallies.max(axis=1, keepdims=True) - tallies, dtype=float)
         return np.asarray(self.winners(tallies)[:, None] != np.arange(self.size), dtype=float)
 
     def lines(self, parts: Integers, turn: int) -> Iterator[TallyLine]:
-        """The candidate whose turn it is wins by more and more, the others staying as they are.
+        """Lines of tallies on which one candidate wins by more and more while the others keep their votes.
 
         A tally is its winner, the votes of the others, and the winner's: at most what the others leave, and enough to
-        win. So what is left is a largest part. Each way to have it as one is found in m ways: once at every place.
+        win. So what is left is a largest part. Each way to have it as one arises in m ways: once at every place.
         """
         others_of = np.delete(np.arange(len(parts)), turn)
         for place in np.flatnonzero(parts == parts.max()).tolist():
@@ -147,38 +147,38 @@ class Votes(OfTallies):
             if low <= high:
                 yield TallyLine(low, high, low, partial(_with_votes, base, turn))
 
-    def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
-        """If tallies come in few kinds: one tally of each, how many are alike, and how many are left out by winner.
+    def kinds(self, radius: int) -> tuple[Integers, Floats, Floats] | None:
+        """Classes of tallies, if there are few: one tally of each, their sizes, and the omitted mass by winner.
 
-        Of two candidates nothing but the difference d counts; (N - d)//2 + 1 tallies have the same. What is more than
-        `near` rows from another winner may be left out.
+        With two candidates only the difference d matters; (N - d)//2 + 1 tallies share it. Tallies in which the winner
+        leads by more than `radius` rows may be omitted.
         """
-        if self.size != 2 or min(near, self.most) > MOST_KINDS:
+        if self.size != 2 or min(radius, self.most) > MOST_KINDS:
             return None
-        apart = np.arange(self.most + 1) if self.most <= MOST_KINDS else np.arange(near + 1)
-        alike = ((self.most - apart) // 2 + 1).astype(float)
+        apart = np.arange(self.most + 1) if self.most <= MOST_KINDS else np.arange(radius + 1)
+        multiplicity = ((self.most - apart) // 2 + 1).astype(float)
         nobody = np.zeros_like(apart)
         tallies = np.concatenate([np.stack([apart, nobody], axis=1), np.stack([nobody, apart], axis=1)[1:]])
-        counts = np.concatenate([alike, alike[1:]])
+        counts = np.concatenate([multiplicity, multiplicity[1:]])
         left_out = math.comb(self.most + 2, 2) - counts.sum()  # as many of either
         return np.asarray(tallies), counts, np.full(2, left_out / 2)
 
-    def hard_tallies(self, far: int) -> Integers:
-        """One candidate ahead of all others, who have nothing, or of all but one, who is close behind.
+    def hard_tallies(self, radius: int) -> Integers:
+        """Candidates for the worst tally: one candidate ahead of all others, who have no votes, or of all but one.
 
-        With the last candidate ahead, one of the first is hardest for the exponential mechanism: at its largest average
-        gap R, everybody behind by g contributes (g - R)·b^g, which is largest at the same g for all. The second are for
-        the rainbow: at a given lead others lose most with nothing. The others are like the first.
+        With the last candidate ahead, the first kind is worst for the exponential mechanism: at its largest average
+        gap R, everybody behind by g contributes (g - R)·b^g, which is largest at the same g for all. The second is for
+        the rainbow: at a given lead others lose most without votes. The other mechanisms behave like the first.
         """
         m, n = self.size, self.most
-        found = []
-        for ahead in rungs(far):
+        tallies = []
+        for ahead in spaced_distances(radius):
             for winner, second in ((0, m - 1), (m - 1, m - 2)):
                 for votes, seconds in ((ahead, 0), ((n + ahead) // 2, (n + ahead) // 2 - ahead)):
                     tally = np.zeros(m, dtype=np.int64)
                     tally[second], tally[winner] = seconds, votes
-                    found.append(tally)
-        return np.array(found)
+                    tallies.append(tally)
+        return np.array(tallies)
 
     def words(self) -> str:
         """Where the statistic lies."""
@@ -195,8 +195,8 @@ class Votes(OfTallies):
 
 
 @dataclass(frozen=True)
-class Ranks(OfTallies):
-    """Where a quantile lies among candidates in increasing order; every row is rounded to the nearest candidate.
+class Ranks(TallyQuestion):
+    """A quantile among candidates in increasing order; every row is rounded to the nearest candidate.
 
     The q-quantile is the lowest candidate with at least q of the n rows at or below it. With q = a/b, F_j the rows at
     or below candidate j and G_j = b F_j - a n, that is the first j with G_j >= 0. One neighbour moves G_j by at most
@@ -228,13 +228,13 @@ class Ranks(OfTallies):
 
     @property
     def lead_reach(self) -> int:
-        """How far one neighbour moves a rank."""
+        """The sensitivity of a rank."""
         a, b = self.share.numerator, self.share.denominator
         return self.tallies.rows_each * (max(a, b - a) if self.tallies.neighbours == "add-remove" else b)
 
     @property
     def score_reach(self) -> int:
-        """Scores go up and down, so a unit of score is worth half a step."""
+        """The sensitivity of scores: they move in both directions, so one unit counts twice."""
         return 2 * self.lead_reach
 
     @property
@@ -244,7 +244,7 @@ class Ranks(OfTallies):
 
     @property
     def row_reach(self) -> float:
-        """After how many rows more a candidate that is off is e^-epsilon times as likely."""
+        """The number of rows by which a candidate must be off to become e^-epsilon times as likely."""
         return self.score_reach / self.share.denominator
 
     @property
@@ -253,22 +253,22 @@ class Ranks(OfTallies):
         return self.share.denominator
 
     def scores(self, tallies: Integers) -> Integers:
-        """Minus the ranks from being a quantile: -max(0, G_{j-1}, -G_j)."""
-        return np.asarray(-np.maximum(np.maximum(self._before(tallies), -self._ranks(tallies)), 0))
+        """Minus the distance in ranks from being the quantile: -max(0, G_{j-1}, -G_j)."""
+        return np.asarray(-np.maximum(np.maximum(self._previous_ranks(tallies), -self._ranks(tallies)), 0))
 
     def steps(self, tallies: Integers) -> Integers:
-        """How many neighbours away every candidate is from being the quantile: 0 for the quantile alone.
+        """The number of neighbours until every candidate is the quantile: 0 for the quantile alone.
 
-        D_j = max(0, ceil(-G_j / reach), ceil((G_{j-1} + 1) / reach)): a neighbour moves it by at most one.
+        D_j = max(0, ceil(-G_j / reach), ceil((G_{j-1} + 1) / reach)), of sensitivity 1.
         """
         up = -(self._ranks(tallies) // self.lead_reach)
-        down = -(-(self._before(tallies) + 1) // self.lead_reach)
+        down = -(-(self._previous_ranks(tallies) + 1) // self.lead_reach)
         return np.asarray(np.maximum(np.maximum(up, down), 0))
 
     def signed_steps(self, tallies: Integers) -> Integers:
-        """Of every candidate but the last: how many neighbours more until the quantile is at or below it.
+        """For every candidate but the last, the number of neighbours until the quantile is at or below it.
 
-        ceil(-G_j / reach), at most 0 iff the quantile is at or below candidate j: a neighbour moves it by at most one.
+        ceil(-G_j / reach), at most 0 iff the quantile is at or below candidate j; of sensitivity 1.
         """
         return np.asarray(-(self._ranks(tallies)[:, :-1] // self.lead_reach))
 
@@ -277,15 +277,15 @@ class Ranks(OfTallies):
         return np.asarray((self._ranks(tallies) >= 0).argmax(axis=1))
 
     def leads(self, tallies: Integers) -> Integers:
-        """How far the nearer end of the winner's ranks is."""
+        """The distance to the nearer end of the winner's ranks."""
         ranks, winners, rows = self._ranks(tallies), self.winners(tallies), np.arange(len(tallies))
-        far = np.iinfo(np.int64).max
-        down = np.where(winners > 0, -ranks[rows, np.maximum(winners - 1, 0)], far)
-        up = np.where(winners < self.size - 1, ranks[rows, winners] + 1, far)
+        infinity = np.iinfo(np.int64).max
+        down = np.where(winners > 0, -ranks[rows, np.maximum(winners - 1, 0)], infinity)
+        up = np.where(winners < self.size - 1, ranks[rows, winners] + 1, infinity)
         return np.asarray(np.minimum(down, up))
 
     def loss(self, name: str, tallies: Integers) -> Floats:
-        """How far the named value is from the quantile; 1 unless it is it; or how many rows it is off."""
+        """The loss of every name: its distance from the quantile, 1 unless it is that, or the rows it is off."""
         if name == "rank":
             return np.asarray(-self.scores(tallies) / self.share.denominator)
         winners = self.winners(tallies)
@@ -295,7 +295,7 @@ class Ranks(OfTallies):
         return np.asarray(np.abs(values[winners][:, None] - values[None, :]))
 
     def lines(self, parts: Integers, turn: int) -> Iterator[TallyLine]:
-        """The nearest end moves, the other ends of cells staying where they are.
+        """Lines of tallies on which the end of a cell nearest to q n moves, the other ends staying where they are.
 
         A tally is the number n of rows and how many are at or below each candidate but the last. One of these is
         nearest to q n (of two on either side the one below): m - 2 are left, and it may be anywhere not farther.
@@ -310,31 +310,31 @@ class Ranks(OfTallies):
         if low <= high:
             yield TallyLine(low, high, min(max(a * n // b, low), high), partial(_with_end, ends, n))
 
-    def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
-        """None that are easily counted."""
+    def kinds(self, radius: int) -> tuple[Integers, Floats, Floats] | None:
+        """Quantiles have no simple classes of tallies."""
         return None
 
-    def hard_tallies(self, far: int) -> Integers:
-        """All rows in one cell, few or many; or in two, the quantile at the border or some rows from it.
+    def hard_tallies(self, radius: int) -> Integers:
+        """Candidates for the worst tally: rows in one cell, few or many; or in two, the quantile near the border.
 
-        Two cells far apart leave all candidates in between alike. Mechanisms that count whole neighbours cost more
-        where q times the rows leaves another remainder, so a few rows fewer are tried as well.
+        Two cells far apart leave all candidates in between equal. Mechanisms that count whole neighbours cost more
+        where q times the rows leaves another remainder, so slightly fewer rows are tried as well.
         """
         m, n = self.size, self.most
-        offsets = [0, *rungs(far)]
+        offsets = [0, *spaced_distances(radius)]
         spread = np.unique(np.linspace(0, m - 1, min(m, 12)).astype(int)).tolist()
         pairs = {(0, m - 1), *((i, j) for i in spread for j in spread if i < j)}
-        pairs |= set(pairwise(range(m))) if m <= RUNGS else set()  # of many, next ones are hardly the hardest
-        found: dict[tuple[int, ...], tuple[int, ...]] = {}
+        pairs |= set(pairwise(range(m))) if m <= MOST_DISTANCES else set()  # else hardly the worst
+        tallies: dict[tuple[int, ...], tuple[int, ...]] = {}
         for rows in (n, *offsets[1:]):
-            found |= {(i, rows): _placed(m, {i: rows}) for i in (range(m) if m <= RUNGS else spread)}
+            tallies |= {(i, rows): _tally_of(m, {i: rows}) for i in (range(m) if m <= MOST_DISTANCES else spread)}
         fewer = range(1, min(self.share.denominator, n, REMAINDERS) + 1)
-        few = (offsets[:REMAINDERS], pairs if m <= RUNGS else {(0, m - 1)})
+        few = (offsets[:REMAINDERS], pairs if m <= MOST_DISTANCES else {(0, m - 1)})
         for rows, (offs, ends) in ((n, (offsets, pairs)), *((n - k, few) for k in fewer)):
             level = math.ceil(self.share * rows)
             for below in {level + x for off in offs for x in (-1 - off, off) if 0 <= level + x <= rows}:
-                found |= {(i, j, rows, below): _placed(m, {i: below, j: rows - below}) for i, j in ends}
-        return np.array(list(found.values()), dtype=np.int64)
+                tallies |= {(i, j, rows, below): _tally_of(m, {i: below, j: rows - below}) for i, j in ends}
+        return np.array(list(tallies.values()), dtype=np.int64)
 
     def words(self) -> str:
         """Where the statistic lies."""
@@ -342,8 +342,8 @@ class Ranks(OfTallies):
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that `contest_from_json` reads back."""
-        held = {"q": write_rational(self.share), "values": list(self.values)}
-        return {"contest": self.kind, "tallies": unlisted_to_json(self.tallies), **held}
+        parameters = {"q": write_rational(self.share), "values": list(self.values)}
+        return {"contest": self.kind, "tallies": unlisted_to_json(self.tallies), **parameters}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -355,8 +355,8 @@ class Ranks(OfTallies):
         a, b = self.share.numerator, self.share.denominator
         return np.asarray(b * np.cumsum(tallies, axis=1) - a * tallies.sum(axis=1, keepdims=True))
 
-    def _before(self, tallies: Integers) -> Integers:
-        """The rank of the candidate before each; before the first, so low that it is never the matter."""
+    def _previous_ranks(self, tallies: Integers) -> Integers:
+        """The rank of the candidate before each; for the first, a number too low to matter."""
         ranks = self._ranks(tallies)
         return np.concatenate([np.full((len(ranks), 1), np.iinfo(np.int64).min // 4), ranks[:, :-1]], axis=1)
 
@@ -365,7 +365,7 @@ Contest: TypeAlias = Votes | Ranks
 
 
 def contest_from_json(data: Mapping[str, Any]) -> Contest:
-    """The contest written by `to_json`; nothing in it is believed."""
+    """Parse a contest written by `to_json`, from an untrusted file."""
     for kind in (Votes, Ranks):
         if data["contest"] == kind.kind:
             return kind.from_json(data)
@@ -373,45 +373,45 @@ def contest_from_json(data: Mapping[str, Any]) -> Contest:
 
 
 def contest_of(question: str, tallies: Tallies, data: Mapping[str, Any]) -> Contest:
-    """The contest that a problem asks about."""
+    """The contest of a problem."""
     if question == "choice.winner":
         return Votes(tallies)
     return Ranks(tallies, as_rational(str(data["q"]), "q"), tuple(float(value) for value in data["candidates"]))
 
 
-def rungs(most: int) -> list[int]:
-    """Distances from 1 to `most`: all, or some that are farther and farther apart."""
-    if most <= RUNGS:
-        return list(range(1, most + 1))
-    return sorted({round(x) for x in np.geomspace(1, most, RUNGS)})
+def spaced_distances(limit: int) -> list[int]:
+    """Distances from 1 to `limit`: all, or some in geometric progression."""
+    if limit <= MOST_DISTANCES:
+        return list(range(1, limit + 1))
+    return sorted({round(x) for x in np.geomspace(1, limit, MOST_DISTANCES)})
 
 
 def require_candidates(tallies: Tallies) -> None:
-    """Refuse tallies of one candidate, or of more than are compared at once."""
+    """Raise for tallies of one candidate, or of more than can be compared at once."""
     if not isinstance(tallies, Tallies) or not 2 <= tallies.cells <= MOST_CANDIDATES:
         raise InvalidInput(f"tallies is {tallies!r}; give Tallies of 2 to {MOST_CANDIDATES} cells, one a candidate.")
 
 
 def _tallies(data: Mapping[str, Any]) -> Tallies:
-    found = unlisted_from_json(data["tallies"])
-    if not isinstance(found, Tallies):
+    tallies = unlisted_from_json(data["tallies"])
+    if not isinstance(tallies, Tallies):
         raise InvalidInput("a contest is decided by tallies.")
-    return found
+    return tallies
 
 
 def _with_votes(base: Integers, candidate: int, votes: Integers) -> Integers:
-    """The tally with other votes for one candidate, in each row."""
+    """Copies of a tally with other votes for one candidate."""
     tallies = np.repeat(base[None, :], len(votes), axis=0)
     tallies[:, candidate] = votes
     return tallies
 
 
 def _with_end(ends: Integers, rows: int, places: Integers) -> Integers:
-    """The tallies whose cells end at the given rows and at one more, in each row another."""
+    """Tallies whose cells end at the given rows and, in each row of the array, at one more."""
     every = np.empty((len(places), len(ends) + 2), dtype=np.int64)
     every[:, :-2], every[:, -2], every[:, -1] = ends, places, rows
     return np.asarray(np.diff(np.sort(every, axis=1), axis=1, prepend=0), dtype=np.int64)
 
 
-def _placed(size: int, rows: Mapping[int, int]) -> tuple[int, ...]:
+def _tally_of(size: int, rows: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(rows.get(i, 0) for i in range(size))

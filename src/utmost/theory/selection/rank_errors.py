@@ -1,8 +1,8 @@
-"""By how many rows a quantile is off on average: for the choice between mechanisms, and for plans.
+"""Expected error of quantiles in rows: for the choice between mechanisms, and for plans.
 
-Of choices: where rows are spread evenly among candidates around the quantile, the law of the rank's error is two-sided
-geometric. Of a CDF: the mean size of the noise of G_j, a sum of many noises, as of a Gaussian of its variance, averaged
-over the candidates.
+For exponential mechanisms: where rows are spread evenly among candidates around the quantile, the rank's error has a
+two-sided geometric law. For a CDF: the mean absolute noise of G_j, a sum of many noises, as for a Gaussian of its
+variance, averaged over the candidates.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ def mean_rank_error(problem: Any, mechanism: Any) -> float:
 
 
 def rank_errors(problem: Any, mechanism: Any) -> list[float]:
-    """The expected error of each quantile in rows; a file may hold anything."""
-    listed = problem.data.get("shares")
-    if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_TARGETS:
+    """The expected error of each quantile in rows; the problem may come from an untrusted file."""
+    share_texts = problem.data.get("shares")
+    if not isinstance(share_texts, list | tuple) or not 1 <= len(share_texts) <= MOST_TARGETS:
         raise InvalidInput("the quantiles are a list of shares.")
-    shares = [as_rational(str(q)) for q in listed]
+    shares = [as_rational(str(q)) for q in share_texts]
     if any(not 0 < q < 1 or q.denominator > MOST_DENOMINATOR for q in shares):
         raise InvalidInput("a quantile's share lies between 0 and 1.")
     if isinstance(mechanism, RankChoices):
-        named = [target for target in mechanism.targets if not target.shift]
-        if [target.share for target in named] != shares or len(mechanism.targets) != 3 * len(shares):
+        targets = [target for target in mechanism.targets if not target.shift]
+        if [target.share for target in targets] != shares or len(mechanism.targets) != 3 * len(shares):
             raise InvalidInput("the choices are for other quantiles.")
-        rates = [rate_of(target.decay) * q.denominator for target, q in zip(named, shares, strict=True)]
+        rates = [rate_of(target.decay) * q.denominator for target, q in zip(targets, shares, strict=True)]
         return [1 / math.sinh(rate) if rate < 700 else 0.0 for rate in rates]
     if not isinstance(mechanism, NoisyTables):
         raise InvalidInput("quantiles are named by choices, or read off noisy tables.")

@@ -1,19 +1,19 @@
-"""Quantiles by the ranks of public candidates: exponential choices on ranks, and what is read off a noisy CDF.
+"""Quantiles by the ranks of public candidates: exponential mechanisms on ranks, and quantiles from a noisy CDF.
 
 A tally says how many rows lie nearest to each of m candidates in increasing order; F_j is the number of rows at or
 below candidate j, n the number of all. For a share q = a/b and a shift t let G_j = b·F_j - a·n + t, with G_(-1) minus
-infinity and G_(m-1) plus infinity: the candidate *aimed at* is the first with G_j >= 0; with t = 0 that is the
+infinity and G_(m-1) plus infinity: the *target* is the first candidate with G_j >= 0; with t = 0 that is the
 q-quantile. The score min(-G_(j-1), G_j) (not clipped at 0) is at least 0 there.
 
-**Privacy of a choice.** One neighbour moves G by at most r (b·rows_each if rows are replaced, max(a, b - a)·rows_each
-if they are added or removed), hence every score by at most r; a candidate whose score is g below the best has weight
-decay^g, so probabilities change by at most decay^(-2r) (McSherry, Talwar 2007). Choices one after the other compose.
+**Privacy.** One neighbour moves G by at most r (b·rows_each under replacement, max(a, b - a)·rows_each under
+add/remove), hence every score by at most r; a candidate whose score is g below the best has weight decay^g, so
+probabilities change by at most decay^(-2r) (McSherry, Talwar 2007). Selections one after the other compose.
 
-**Coverage, at every table.** Let Q be the q-quantile. A candidate above Q has G_(j-1) >= t in the choice with shift t,
-so its score is at most -t: it is named with probability at most decay^t, one of them with at most m·decay^t. The same
-holds below Q with shift -t. So two choices with opposite shifts enclose Q (`shift_for`).
+**Coverage, at every table.** Let Q be the q-quantile. A candidate above Q has G_(j-1) >= t in the selection with shift
+t, so its score is at most -t: it is named with probability at most decay^t, one of them with at most m·decay^t. The
+same holds below Q with shift -t. So two selections with opposite shifts enclose Q (`shift_for`).
 
-**Read off a CDF.** Counts of the nodes of a tree with `branching` children each, level by level, with independent noise
+**From a CDF.** Counts of the nodes of a tree with `branching` children each, level by level, with independent noise
 (`NoisyTables`). G_j is the sum of (b - a) times the nodes that make up the rows at or below j, and of -a times those
 that make up the rest: as many nodes for every j.
 """
@@ -43,15 +43,15 @@ from utmost.space.integers import Tallies
 
 MOST_CANDIDATES, MOST_TARGETS, MOST_DENOMINATOR = 10**6 + 1, 300, 1000
 MOST_COUNT, MOST_ROWS = 2**38, 2**48
-"""What a cell's count is clamped to, which moves no two of them farther apart, and rows whose ranks fit 64 bits."""
+"""The bound to which a cell's count is clamped, and the most rows whose ranks fit 64 bits."""
 FAR, MARGIN = 60.0, 1e-7
-"""Beyond this exponent weights are left out of float sums, and how far a float sum may be off, relatively: both far
-above what 10^6 rounded terms come to. A draw within the margin is decided by balls."""
+"""Beyond this exponent weights are omitted from float sums; relative error allowed for a float sum. Both are far
+above what 10^6 rounded terms come to. A draw within the margin is decided by ball arithmetic."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """One choice: the share, the shift of its ranks, and the factor of one unit of score."""
+    """The parameters of one selection: the share, the shift of its ranks, and the decay per unit of score."""
 
     share: Fraction
     shift: int
@@ -65,12 +65,14 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class RankChoices(ExactMechanism):
-    """Several candidates, each named by an exponential choice on ranks.
+    """Several candidates, each selected by an exponential mechanism on ranks.
 
     Attributes
     ----------
-    cells : how many candidates there are
-    targets : what is aimed at, one choice each
+    cells : int
+        The number of candidates.
+    targets : tuple of Target
+        The parameters of each selection.
 
     Examples
     --------
@@ -91,51 +93,51 @@ class RankChoices(ExactMechanism):
 
     @property
     def name(self) -> str:
-        """Which mechanism it is, in words."""
+        """The name of the mechanism in sentences."""
         return "exponential choices on ranks"
 
     def sample(self, point: Any) -> tuple[int, ...]:
-        counts = clamped(point)
+        counts = clamp_counts(point)
         if len(counts) != self.cells:
             raise InvalidInput(f"there are {self.cells} candidates, and as many counts are needed.")
         return tuple(_draw(gaps(counts, target), target.decay) for target in self.targets)
 
     def prove(self, space: Any, level: Level) -> Check:
-        """Whether all choices together keep a level: decided exactly."""
+        """Check exactly that all selections together satisfy a level."""
         if not isinstance(space, Tallies) or space.cells != self.cells:
             return Check("privacy", False, f"{level}: the choices are among other candidates")
         falls = [(target.decay, 2 * score_sensitivity(target.share, space)) for target in self.targets]
         detail = f"{len(falls)} exponential choices, each by decay^-2r, r the sensitivity of a score; together"
         pure = level if isinstance(level, ApproxDP) else pure_within(level)
-        kept = pure is not None and pure.kept_by_falls(falls) and (pure is level or implies(pure, level))
-        return Check("privacy", kept, f"{level}: {detail}, exactly")
+        private = pure is not None and pure.kept_by_falls(falls) and (pure is level or implies(pure, level))
+        return Check("privacy", private, f"{level}: {detail}, exactly")
 
     def probabilities(self, counts: Sequence[int], number: int) -> NDArray[np.float64]:
-        """The law of one choice, in floating point."""
+        """The law of one selection, in floating point."""
         target = self.targets[number]
-        weights = np.exp(-rate_of(target.decay) * gaps(clamped(counts), target).astype(float))
+        weights = np.exp(-rate_of(target.decay) * gaps(clamp_counts(counts), target).astype(float))
         return np.asarray(weights / weights.sum())
 
     def to_json(self) -> dict[str, Any]:
-        listed = [[write_rational(each.share), each.shift, write_rational(each.decay)] for each in self.targets]
-        return {"cells": self.cells, "targets": listed}
+        rows = [[write_rational(target.share), target.shift, write_rational(target.decay)] for target in self.targets]
+        return {"cells": self.cells, "targets": rows}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        listed = data["targets"]
-        if not isinstance(listed, list) or not 1 <= len(listed) <= MOST_TARGETS:
+        targets = data["targets"]
+        if not isinstance(targets, list) or not 1 <= len(targets) <= MOST_TARGETS:
             raise InvalidInput("choices by ranks are a list.")
-        return cls(data["cells"], tuple(Target(as_rational(q), t, as_rational(b)) for q, t, b in listed))
+        return cls(data["cells"], tuple(Target(as_rational(q), t, as_rational(b)) for q, t, b in targets))
 
 
 def score_sensitivity(share: Fraction, space: Tallies) -> int:
-    """By how much one neighbour moves a score, at most."""
+    """The sensitivity of a score."""
     a, b = share.numerator, share.denominator
     return space.rows_each * (b if space.neighbours == "replace" else max(a, b - a))
 
 
 def rate_of(decay: Fraction) -> float:
-    """-log(decay) as the nearest float or one beside it, also of factors that are 1 or 0 as floats."""
+    """-log(decay) to within one unit in the last place, also for decays that round to 0 or 1."""
     with ctx.workprec(64 + decay.denominator.bit_length()):
         return float(-arb(as_fmpq(decay)).log())
 
@@ -145,29 +147,29 @@ def shift_for(cells: int, decay: Fraction, chance: float) -> int:
     return math.ceil(math.log(cells / chance) / rate_of(decay) * (1 + 1e-9)) + 1
 
 
-def clamped(counts: Any) -> Integers:
-    """Counts whose ranks are exact: 64-bit integers, or Python's own where there are more rows than tables have."""
-    each = np.asarray(np.clip(np.asarray(counts), 0, MOST_COUNT), dtype=np.int64)
-    return each if each.sum(dtype=np.float64) <= MOST_ROWS else each.astype(object)
+def clamp_counts(counts: Any) -> Integers:
+    """Clamp counts such that ranks are exact: 64-bit integers, or Python integers for very many rows."""
+    cells = np.asarray(np.clip(np.asarray(counts), 0, MOST_COUNT), dtype=np.int64)
+    return cells if cells.sum(dtype=np.float64) <= MOST_ROWS else cells.astype(object)
 
 
 def gaps(counts: Integers, target: Target) -> Integers:
-    """How far every candidate's score is below the best."""
+    """The difference between the best score and every candidate's."""
     a, b = target.share.numerator, target.share.denominator
     running = np.cumsum(counts)
     over = b * running - a * running[-1] + target.shift
     scores = np.empty_like(over)
     scores[1:] = -over[:-1]
-    scores[0] = over[0]  # nothing lies before the first candidate
-    scores[1:-1] = np.minimum(scores[1:-1], over[1:-1])  # and everything at or below the last
+    scores[0] = over[0]  # G_(-1) is minus infinity
+    scores[1:-1] = np.minimum(scores[1:-1], over[1:-1])  # G_(m-1) is plus infinity
     return np.asarray(scores.max() - scores)
 
 
 def _draw(behind: Integers, decay: Fraction) -> int:
-    """A place with probability proportional to decay^gap, exactly: a gap first, then one of those that have it."""
+    """Draw a place with probability proportional to decay^gap, exactly: first a gap, then one of the ties."""
     rate = rate_of(decay)
-    near = behind[behind * rate <= FAR]
-    values, many = np.unique(near, return_counts=True)
+    close_gaps = behind[behind * rate <= FAR]
+    values, many = np.unique(close_gaps, return_counts=True)
     sums = np.cumsum(many * np.exp(-rate * values.astype(float)))
     number = uniform_integer(64)
     at = number / 2**64 * sums[-1]
@@ -175,34 +177,34 @@ def _draw(behind: Integers, decay: Fraction) -> int:
     off = MARGIN * float(sums[-1])
     sure = place < len(sums) - 1 and at + off < sums[place] and (place == 0 or sums[place - 1] < at - off)
     gap = int(values[place]) if sure else _gap_by_balls(behind, decay, Uniform(number))
-    alike = np.flatnonzero(behind == gap)
-    return int(alike[below(len(alike))])
+    ties = np.flatnonzero(behind == gap)
+    return int(ties[below(len(ties))])
 
 
 def _gap_by_balls(behind: Integers, decay: Fraction, uniform: Uniform) -> int:
-    """The same gap, decided by balls of any precision, by bisection: there may be a million gaps."""
+    """Draw the gap with ball arithmetic of any precision, by bisection: there may be a million gaps."""
     values, many = np.unique(behind, return_counts=True)
     gaps_listed, counts = values.tolist(), many.tolist()
 
     @lru_cache(maxsize=1)
     def sums(bits: int) -> tuple[list[arb], arb]:
-        """Balls around the weights of the gaps up to each, until they are negligible, and around all weights."""
+        """Balls around the cumulative weights of the gaps, until they are negligible, and around the total."""
         up_to: list[arb] = []
         with ctx.workprec(bits + 64):
             b, total = arb(as_fmpq(decay)), arb(0)
-            far = (bits + 96) * math.log(2) / rate_of(decay)
+            farthest_gap = (bits + 96) * math.log(2) / rate_of(decay)
             for place, (gap, count) in enumerate(zip(gaps_listed, counts, strict=True)):
-                if gap > far:  # all that are left together
+                if gap > farthest_gap:  # bound all remaining weights together
                     return up_to, total + b**gap * sum(counts[place:]) * arb(0.5, 0.5)
                 total += count * b**gap
                 up_to.append(total)
             return up_to, total
 
     def share(place: int, bits: int) -> arb:
-        """A ball around the probability of the gaps up to one of them."""
-        up_to, whole = sums(bits)
+        """A ball around the probability of the gaps up to a place."""
+        up_to, total = sums(bits)
         with ctx.workprec(bits + 64):
-            return (up_to[place] if place < len(up_to) else up_to[-1].union(whole)) / whole
+            return (up_to[place] if place < len(up_to) else up_to[-1].union(total)) / total
 
     low, high = 0, len(gaps_listed) - 1
     while low < high:
@@ -214,11 +216,11 @@ def _gap_by_balls(behind: Integers, decay: Fraction, uniform: Uniform) -> int:
     return int(gaps_listed[low])
 
 
-# ---- read off a noisy CDF ----
+# ---- quantiles from a noisy CDF ----
 
 
 def level_sizes(cells: int, branching: int) -> tuple[int, ...]:
-    """How many nodes each level of the tree has, from below the root to the candidates (and empty cells after them)."""
+    """The sizes of the tree's levels, from below the root to the candidates (and empty cells after them)."""
     sizes = [branching]
     while sizes[-1] < cells:
         sizes.append(sizes[-1] * branching)
@@ -228,45 +230,45 @@ def level_sizes(cells: int, branching: int) -> tuple[int, ...]:
 def node_counts(counts: Any, sizes: Sequence[int]) -> list[Integers]:
     """The counts of all nodes, level by level."""
     leaves = np.zeros(sizes[-1], dtype=np.int64)
-    known = clamped(counts)
-    leaves[: len(known)] = known
+    cells = clamp_counts(counts)
+    leaves[: len(cells)] = cells
     return [np.minimum(leaves.reshape(size, -1).sum(axis=1), MOST_ROWS) for size in sizes]
 
 
 def ranks_of(noisy: Sequence[NDArray[Any]], cells: int, branching: int, share: Fraction) -> Integers:
-    """G_j of every candidate, made of noisy counts of nodes."""
+    """G_j of every candidate, from noisy counts of nodes."""
     a, b = share.numerator, share.denominator
     above = np.zeros(1, dtype=np.int64)
     for number, table in enumerate(noisy):
         families = np.asarray(table).astype(np.int64).reshape(-1, branching)
         upto = np.cumsum(families, axis=1)
-        whole = upto[:, -1:]
-        if number < len(noisy) - 1:  # the node itself is divided further
-            found = (b - a) * (upto - families) - a * (whole - upto)
+        totals = upto[:, -1:]
+        if number < len(noisy) - 1:  # the node itself is subdivided
+            increments = (b - a) * (upto - families) - a * (totals - upto)
         else:
-            found = (b - a) * upto - a * (whole - upto)
-        above = (above[:, None] + found).reshape(-1)
+            increments = (b - a) * upto - a * (totals - upto)
+        above = (above[:, None] + increments).reshape(-1)
     return np.asarray(above[:cells])
 
 
-def nodes_left(cells: int, branching: int, levels: int) -> Integers:
-    """Of how many nodes the rows at or below each candidate are made up."""
-    left = np.zeros(1, dtype=np.int64)
+def nodes_below(cells: int, branching: int, levels: int) -> Integers:
+    """The number of nodes that make up the rows at or below each candidate."""
+    nodes = np.zeros(1, dtype=np.int64)
     for _ in range(levels):
-        left = (left[:, None] + np.arange(branching)).reshape(-1)
-    return np.asarray(left[:cells] + 1)
+        nodes = (nodes[:, None] + np.arange(branching)).reshape(-1)
+    return np.asarray(nodes[:cells] + 1)
 
 
 def read_quantile(over: Integers, half: NDArray[np.float64]) -> tuple[int, int, int]:
-    """A quantile's place and the first and last place that it may have, from noisy G_j and their half widths.
+    """A quantile's place and its confidence interval, first and last place, from noisy G_j and their half-widths.
 
-    At the quantile G >= 0, and before it G < 0. Each is contradicted by its noise with half of what is missing from the
-    confidence, so that the places where neither is seen hold the quantile.
+    At the quantile G >= 0, and before it G < 0. The noise contradicts each with at most half of one minus the
+    confidence, so that the places where neither is contradicted contain the quantile.
     """
     last = len(over) - 1
     place = min(int(np.count_nonzero(over < 0)), last)
     possible = over >= -half
-    possible[-1] = True  # no rows: nothing is known
+    possible[-1] = True  # with no rows nothing is excluded
     possible[1:] &= over[:-1] <= half[:-1]
     places = np.flatnonzero(possible)
     if not len(places):

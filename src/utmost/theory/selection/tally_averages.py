@@ -1,13 +1,13 @@
-"""Averages over tallies under a prior: what a choice costs, how often it is right, and where it costs most.
+"""Averages over tallies under a prior: expected loss, posterior probability of being right, and the worst case.
 
-All tallies of at most N rows are alike under the uniform prior. Where they are few, all are listed; where tallies that
-are alike can be listed with how many they are, so are these. Otherwise lines of tallies are drawn with a fixed public
-seed. Every tally is on one line, which leads away from a close race; all lines are equally likely to be drawn, and all
-of a line that costs anything is taken, exactly or in even steps. So close races, which are rare and cost nearly
-everything, are not left to chance: every line has one.
+Under the uniform prior all tallies of at most N rows are equally likely. Where they are few, all are listed; where they
+fall into few classes, one of each is listed with its multiplicity. Otherwise lines of tallies are sampled with a fixed
+public seed. Every tally is on one line, which leads away from a close race; all lines are equally likely, and all of a
+line that costs anything is used, exactly or in even steps. So close races, which are rare and cost nearly everything,
+are not left to chance: every line has one.
 
-What a vote costs is estimated by its difference from the cost of the winner against the runner-up alone, whose average
-is known in closed form: the difference is rare, so its estimate is next to exact.
+The expected loss of a vote is estimated by its difference from the cost of the winner against the runner-up alone,
+whose average is known in closed form (a control variate): the difference is rare, so its estimate is nearly exact.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from utmost.theory.selection.problem import Contest, Votes
 from utmost.theory.selection.runner_up import runner_up_shortfall
 
 MOST_TALLIES, SEED = 60_000, 2026
-"""How many tallies are enumerated."""
+"""The most tallies that are enumerated, and the public seed."""
 FEWEST_LINES, MOST_LINES, LINES_CELLS, PLACES, MOST_COUNTS = 600, 2000, 8000, 400, 2_000_000
-"""How many lines are drawn otherwise, by their cells (the same at every level), each of at most how many tallies, and
-of how many counts all of them may consist: with many candidates, lines are taken in larger steps."""
+"""How many lines are sampled otherwise, by their cells (the same at every level), the most tallies of each, and the
+most counts of all of them: with many candidates, lines are taken in larger steps."""
 FAR_EXACT, FAR_DRAWN = 36.0, 18.0
-"""After which decay tallies are left out: e^-36 is less than rounding, e^-18 less than any standard error."""
+"""Exponents after which tallies are omitted: e^-36 is less than rounding, e^-18 less than any standard error."""
 MOST_LEADS, MOST_COUNTED = 10**6, 400_000
-"""How many leads are listed one by one, and of how many rows times candidates their votes are counted."""
+"""The most leads that are listed one by one, and the most rows times candidates whose votes are counted."""
 FEWEST_WINS, MOST_ERROR = 10, 0.05
-"""What is estimated about one candidate is stated if it wins on so many lines, and with at most this error."""
+"""An estimate for one candidate is stated if it wins on so many lines, and with at most this standard error."""
 STARTS, ROUNDS, MOVED = 3, 40, 60_000
-"""From how many tallies a search for the hardest starts, its rounds, and how many cells a round moves."""
+"""The worst-case search: number of starts, rounds, and cells moved in a round."""
 EVERY, PROVED, TRIED = (
     "over all tallies",
     "with nobody in the table, where all are closest",
@@ -60,15 +60,22 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WeighedTallies:
-    """Tallies with weights; those left out cost nothing.
+    """Tallies with weights; omitted tallies cost nothing.
 
     Attributes
     ----------
-    tallies, weights : one in each row, and its share of the prior
-    lines : in which of the draws each is; None if nothing was drawn
-    words : what an average over them is: exact, or estimated and how
-    far : the mass of the tallies left out, by draw and by who wins there: as good as certainly named
-    complete : whether every tally that may cost anything is listed, or one that is like it
+    tallies : array of int
+        One tally in each row.
+    weights : array of float
+        The prior mass of each tally.
+    lines : array of int or None
+        The sampled line of each tally; None if nothing was sampled.
+    words : str
+        Whether an average over them is exact, or how it is estimated.
+    far : array of float
+        The mass of the omitted tallies, by line and by their winner, who is named almost certainly.
+    complete : bool
+        Whether every tally that may cost anything is listed, up to symmetry.
     """
 
     tallies: Integers
@@ -82,12 +89,12 @@ class WeighedTallies:
 def weigh_tallies(
     contest: Contest, level: Level, prior: Mapping[tuple[int, ...], float] | None = None
 ) -> WeighedTallies:
-    """All tallies under the prior, or lines of tallies drawn from it with a public seed."""
+    """All tallies under the prior, or lines of tallies sampled from it with a public seed."""
     if prior is None:
         return _uniform(contest, level)
-    listed = np.array([list(tally) for tally in prior], dtype=np.int64)
+    tallies = np.array([list(tally) for tally in prior], dtype=np.int64)
     weights, none = np.array(list(prior.values()), dtype=float), np.zeros((1, contest.size))
-    return WeighedTallies(listed, weights, None, "exact, under the listed prior", none)
+    return WeighedTallies(tallies, weights, None, "exact, under the listed prior", none)
 
 
 @lru_cache(maxsize=4)
@@ -97,31 +104,31 @@ def _uniform(contest: Contest, level: Level) -> WeighedTallies:
         weights = np.full(len(every), 1 / len(every))
         none = np.zeros((1, contest.size))
         return WeighedTallies(every, weights, None, "exact, over all tallies", none, complete=True)
-    exact, drawn = (
-        math.ceil(_steps_told_apart(level, contest.most_lead, far) * contest.row_reach)
-        for far in (FAR_EXACT, FAR_DRAWN)
+    exact_radius, sample_radius = (
+        math.ceil(_steps_until_negligible(level, contest.most_lead, exponent) * contest.row_reach)
+        for exponent in (FAR_EXACT, FAR_DRAWN)
     )
-    kinds = contest.kinds(exact)
+    kinds = contest.kinds(exact_radius)
     if kinds is not None:
-        tallies, alike, far = kinds
-        total = alike.sum() + far.sum()
-        words, left_out = "exact, over all tallies", far[None, :] / total
-        return WeighedTallies(tallies, alike / total, None, words, left_out, complete=True)
-    return _drawn(contest, drawn)
+        tallies, multiplicity, omitted = kinds
+        total = multiplicity.sum() + omitted.sum()
+        words, left_out = "exact, over all tallies", omitted[None, :] / total
+        return WeighedTallies(tallies, multiplicity / total, None, words, left_out, complete=True)
+    return _sample_lines(contest, sample_radius)
 
 
 @lru_cache(maxsize=4)
 def list_all(tallies: Tallies) -> Integers:
-    """Every tally."""
+    """All tallies."""
     return tallies.listed()
 
 
-def _drawn(contest: Contest, near: int) -> WeighedTallies:
-    """Lines of tallies, drawn uniformly.
+def _sample_lines(contest: Contest, radius: int) -> WeighedTallies:
+    """Sample lines of tallies uniformly.
 
     There are C(N+m, m) tallies, and C(N+m-1, m-1) ways to draw parts: an average over tallies is m/(N+m) times the
-    average over draws of sums along lines. That the mass of all tallies is 1 is known, so draws are weighed anew until
-    theirs is (regression on the mass of a draw): where all tallies cost, long lines would count by chance otherwise.
+    average over draws of sums along lines. The mass of all tallies is known to be 1, so lines are reweighted until
+    theirs is (regression on the mass of a line): where all tallies cost, long lines would otherwise count by chance.
     """
     m, most = contest.size, contest.most
     number = min(max(FEWEST_LINES, LINES_CELLS // m), MOST_LINES)
@@ -129,9 +136,9 @@ def _drawn(contest: Contest, near: int) -> WeighedTallies:
     most_places = max(8, min(PLACES, MOST_COUNTS // (number * m)))
     rows, weights, draws, far = [], [], [], np.zeros((number, m))
     for i, bars in enumerate(_draw_bars(number, most + m - 1, m - 1)):
-        before = np.diff(bars, prepend=-1) - 1
-        for line in contest.lines(np.append(before, most - before.sum()), i % m):
-            a, b = max(line.low, line.middle - near), min(line.high, line.middle + near)
+        part_sizes = np.diff(bars, prepend=-1) - 1
+        for line in contest.lines(np.append(part_sizes, most - part_sizes.sum()), i % m):
+            a, b = max(line.low, line.middle - radius), min(line.high, line.middle + radius)
             step = max(1, (b - a + 1) // most_places)
             places = np.arange(a + (b - a) % step // 2, b + 1, step)
             rows.append(line.tallies(places))
@@ -139,49 +146,49 @@ def _drawn(contest: Contest, near: int) -> WeighedTallies:
             draws.append(np.full(len(places), i))
             ends = contest.winners(line.tallies(np.array([line.low, line.high])))
             np.add.at(far[i], ends, np.array([a - line.low, line.high - b]) * share)
-    here, draw = np.concatenate(weights), np.concatenate(draws)
-    mass = _mass_of_draws(here, draw, far)
+    weight, draw = np.concatenate(weights), np.concatenate(draws)
+    mass = _mass_of_draws(weight, draw, far)
     spread = float(np.square(mass - mass.mean()).mean())
     anew = 1 + (1 - mass.mean()) * (mass - mass.mean()) / spread if spread > 0 else np.ones(number)
     words = f"estimated on {number} lines of tallies drawn from the prior with a public seed"
-    return WeighedTallies(np.concatenate(rows), here * anew[draw], draw, words, far * anew[:, None])
+    return WeighedTallies(np.concatenate(rows), weight * anew[draw], draw, words, far * anew[:, None])
 
 
 def _mass_of_draws(weights: Floats, lines: Integers, far: Floats) -> Floats:
-    """The mass that each draw stands for, 1 on average."""
+    """The mass that each line stands for, 1 on average."""
     number = len(far)
     return np.asarray((np.bincount(lines, weights=weights, minlength=number) + far.sum(axis=1)) * number)
 
 
-def _steps_told_apart(level: Level, most: int, far: float) -> float:
-    """After how many steps the chance of a wrong answer is next to nothing, by every mechanism that may be taken."""
+def _steps_until_negligible(level: Level, limit: int, exponent: float) -> float:
+    """The number of steps after which a wrong answer has negligible probability, for every candidate mechanism."""
     pure = pure_within(level)
-    steps = 1.0 if pure is None else far / min(pure.log_growth, far)
+    steps = 1.0 if pure is None else exponent / min(pure.log_growth, exponent)
     if isinstance(level, ApproxDP) and level.delta == 0:
         return steps
-    while steps < most and level.lower_after(math.ceil(steps), 0.5) > math.exp(-far):
+    while steps < limit and level.lower_after(math.ceil(steps), 0.5) > math.exp(-exponent):
         steps *= 2
     return steps
 
 
 def _draw_bars(number: int, places: int, m: int) -> Integers:
-    """For each line, m different places in order, all choices equally likely."""
+    """For each line, m distinct places in order, uniformly at random."""
     rng = np.random.default_rng(SEED)
-    found = np.empty((number, m), dtype=np.int64)
+    lines = np.empty((number, m), dtype=np.int64)
     for i in range(number):
         while True:
-            drawn = rng.integers(0, places, m) if places > 8 * m * m else rng.choice(places, m, replace=False)
-            if len(set(drawn.tolist())) == m:
+            bars = rng.integers(0, places, m) if places > 8 * m * m else rng.choice(places, m, replace=False)
+            if len(set(bars.tolist())) == m:
                 break
-        found[i] = np.sort(drawn)
-    return found
+        lines[i] = np.sort(bars)
+    return lines
 
 
-# ---- what a law costs ----
+# ---- expected losses ----
 
 
 def chances_of(law: ChoiceLaw, tallies: Integers) -> Floats:
-    """The probability of every candidate at every tally, some thousands of tallies at a time."""
+    """The probability of every candidate at every tally, computed in blocks of thousands of tallies."""
     blocks = np.array_split(tallies, max(1, tallies.size // 200_000))
     return np.concatenate([law.probabilities(block) for block in blocks])
 
@@ -189,101 +196,102 @@ def chances_of(law: ChoiceLaw, tallies: Integers) -> Floats:
 def expected_loss(
     law: ChoiceLaw, prior: WeighedTallies, loss: str, chances: Floats | None = None, table: Floats | None = None
 ) -> Estimate:
-    """The average loss under the prior, and its standard error; `chances` and the `table` of losses if known."""
+    """The expected loss under the prior, and its standard error; `chances` and the `table` of losses if known."""
     contest = law.contest
     chances = chances_of(law, prior.tallies) if chances is None else chances
     table = contest.loss(loss, prior.tallies) if table is None else table
     costs = np.einsum("ij,ij->i", chances, table)
     if prior.lines is None:
         return Estimate(float(prior.weights @ costs), 0.0)
-    known = 0.0
+    control = 0.0
     if isinstance(law, DecayingChoice) and isinstance(contest, Votes) and loss == "zero-one":
         b = float(law.decay) ** law.steps  # the decay of one neighbour
-        known = runner_up_error(contest.tallies, b)
-        costs = costs - _of_runner_up(contest, prior.tallies, b)
+        control = runner_up_error(contest.tallies, b)
+        costs = costs - _runner_up_chances(contest, prior.tallies, b)
     elif isinstance(law, DecayingChoice) and isinstance(contest, Votes) and contest.most * contest.size <= MOST_COUNTED:
         b = float(law.decay) ** law.steps
-        known = runner_up_shortfall(contest.tallies, b, contest.lead_reach)
+        control = runner_up_shortfall(contest.tallies, b, contest.lead_reach)
         first_two = np.sort(prior.tallies, axis=1)[:, -2:]
-        costs = costs - _of_runner_up(contest, prior.tallies, b) * (first_two[:, 1] - first_two[:, 0])
+        costs = costs - _runner_up_chances(contest, prior.tallies, b) * (first_two[:, 1] - first_two[:, 0])
     draws = len(prior.far)
     by_line = np.bincount(prior.lines, weights=prior.weights * costs, minlength=draws) * draws
     mass = _mass_of_draws(prior.weights, prior.lines, prior.far)
-    slope = np.cov(by_line, mass)[0, 1] / max(mass.var(ddof=1), 1e-300)  # all mass is 1: known, so no error
+    slope = np.cov(by_line, mass)[0, 1] / max(mass.var(ddof=1), 1e-300)  # regress on the mass, whose mean is known
     spread = float((by_line - slope * mass).std(ddof=1) / math.sqrt(draws))
-    rare = float(np.abs(by_line).mean() / draws)  # a kind of line that is rarer may not have been drawn
-    return Estimate(known + float(by_line.mean()), max(spread, rare))
+    rare = float(np.abs(by_line).mean() / draws)  # a rarer kind of line may not have been sampled
+    return Estimate(control + float(by_line.mean()), max(spread, rare))
 
 
-def _of_runner_up(contest: Votes, tallies: Integers, b: float) -> Floats:
-    """How often the balanced mechanism of winner and runner-up would name the second, at every tally."""
+def _runner_up_chances(contest: Votes, tallies: Integers, b: float) -> Floats:
+    """The probability that the balanced mechanism of winner and runner-up names the latter, at every tally."""
     return np.asarray(np.power(b, -(-contest.leads(tallies) // contest.lead_reach)) / (1 + b))
 
 
 def runner_up_error(tallies: Tallies, b: float) -> float:
-    """How often two candidates alone, winner and runner-up, would be confused, over all tallies alike.
+    """The error probability of the balanced mechanism of winner and runner-up, under the uniform prior.
 
-    A runner-up k votes behind (one more where it loses ties) is ceil(k/r) neighbours away, r the most one neighbour
-    moves a lead; C(N - k + m, m - 1) of the C(N + m, m) tallies have it there. The balanced mechanism of the two errs
-    with probability b^ceil(k/r)/(1 + b).
+    A runner-up k votes behind (one more where it loses ties) is ceil(k/r) neighbours away, r the sensitivity of a lead;
+    C(N - k + m, m - 1) of the C(N + m, m) tallies have it there. The balanced mechanism of the two is wrong with
+    probability b^ceil(k/r)/(1 + b).
     """
     n, m = tallies.rows, tallies.cells
     reach = Votes(tallies).lead_reach
-    far = min(n + 1, math.ceil(reach * (FAR_EXACT / -math.log(b) + 1))) if b > 0 else min(n + 1, reach)
-    if far > MOST_LEADS:  # add up all leads of as many neighbours at once: sums of binomials are binomials
-        rest = (max(n - j * reach, -1) for j in range(-(-far // reach) + 1))
+    farthest_lead = min(n + 1, math.ceil(reach * (FAR_EXACT / -math.log(b) + 1))) if b > 0 else min(n + 1, reach)
+    if farthest_lead > MOST_LEADS:  # group leads by the number of neighbours: sums of binomials are binomials
+        rest = (max(n - j * reach, -1) for j in range(-(-farthest_lead // reach) + 1))
         ways = [math.prod(range(x + 1, x + m + 1)) for x in rest]  # m! C(x + m, m)
         return float(sum((more - less) / ways[0] * b**j for j, (more, less) in enumerate(pairwise(ways), 1)) / (1 + b))
-    k = np.arange(1, far + 1)
+    k = np.arange(1, farthest_lead + 1)
     falls = (n - k[:-1] + 1) / (n - k[:-1] + m)  # C(N-k-1+m, m-1) / C(N-k+m, m-1)
     counts = m / (n + m) * np.concatenate([[1.0], np.cumprod(falls)])
     return float((counts * np.power(b, -(-k // reach))).sum() / (1 + b))
 
 
 def chance_right(law: ChoiceLaw, prior: WeighedTallies, chances: Floats | None = None) -> tuple[Estimate | None, ...]:
-    """For every candidate, if it is named: how likely it is the right one, by Bayes' rule.
+    """For every candidate, the posterior probability that it is right if it is named, by Bayes' rule.
 
-    None where the tallies drawn from the prior are too few to say.
+    None where the sample of tallies is too small.
     """
     chances = chances_of(law, prior.tallies) if chances is None else chances
-    said = chances * prior.weights[:, None]
-    true = said * (law.contest.winners(prior.tallies)[:, None] == np.arange(said.shape[1]))
+    mass_named = chances * prior.weights[:, None]
+    mass_right = mass_named * (law.contest.winners(prior.tallies)[:, None] == np.arange(mass_named.shape[1]))
     if prior.lines is None:
-        named, right = (each.sum(axis=0) + prior.far.sum(axis=0) for each in (said, true))
-        return tuple(Estimate(float(r / n), 0.0) if n > 0 else None for r, n in zip(right, named, strict=True))
-    found: list[Estimate | None] = []
+        namings, hits = (mass.sum(axis=0) + prior.far.sum(axis=0) for mass in (mass_named, mass_right))
+        return tuple(Estimate(float(r / n), 0.0) if n > 0 else None for r, n in zip(hits, namings, strict=True))
+    estimates: list[Estimate | None] = []
     draws = len(prior.far)
-    for j in range(said.shape[1]):
-        named, right = (
-            np.bincount(prior.lines, weights=each[:, j], minlength=draws) + prior.far[:, j] for each in (said, true)
+    for j in range(mass_named.shape[1]):
+        namings, hits = (
+            np.bincount(prior.lines, weights=mass[:, j], minlength=draws) + prior.far[:, j]
+            for mass in (mass_named, mass_right)
         )
-        total, wins = float(named.sum()), np.count_nonzero(right)
+        total, wins = float(namings.sum()), np.count_nonzero(hits)
         if total == 0 or wins < FEWEST_WINS:
-            found.append(None)
+            estimates.append(None)
             continue
-        chance = float(right.sum() / total)
-        error = float((right - chance * named).std(ddof=1) * math.sqrt(draws) / total)
-        found.append(Estimate(chance, error) if error <= MOST_ERROR else None)
-    return tuple(found)
+        chance = float(hits.sum() / total)
+        error = float((hits - chance * namings).std(ddof=1) * math.sqrt(draws) / total)
+        estimates.append(Estimate(chance, error) if error <= MOST_ERROR else None)
+    return tuple(estimates)
 
 
 def places_within(
     law: ChoiceLaw, prior: WeighedTallies, confidence: float, place: int, chances: Floats | None = None
 ) -> tuple[int, int]:
-    """Places among which the right candidate lies with this probability, if one is named.
+    """A credible interval for the right candidate, given that one is named.
 
-    Given the name where averages are exact, leaving out at most half of the rest on either side; else the named one
-    and as many on either side as it takes on average over tallies and draws.
+    Conditional on the name where averages are exact, with at most half of the rest on either side; else the named one
+    and as many on either side as are needed on average over tallies and draws.
     """
     chances = chances_of(law, prior.tallies) if chances is None else chances
     winners, m = law.contest.winners(prior.tallies), law.contest.size
     if prior.lines is None:
-        said = np.bincount(winners, weights=chances[:, place] * prior.weights, minlength=m)
-        said[place] += prior.far.sum(axis=0)[place]
-        spare = (1 - confidence) / 2 * said.sum()
-        if said.sum() > 0:
-            low = int(np.searchsorted(np.cumsum(said), spare, side="right"))
-            high = m - 1 - int(np.searchsorted(np.cumsum(said[::-1]), spare, side="right"))
+        masses = np.bincount(winners, weights=chances[:, place] * prior.weights, minlength=m)
+        masses[place] += prior.far.sum(axis=0)[place]
+        spare = (1 - confidence) / 2 * masses.sum()
+        if masses.sum() > 0:
+            low = int(np.searchsorted(np.cumsum(masses), spare, side="right"))
+            high = m - 1 - int(np.searchsorted(np.cumsum(masses[::-1]), spare, side="right"))
             return min(low, high), max(low, high)
     off = np.abs(np.arange(m) - winners[:, None])
     within = np.cumsum(np.bincount(off.ravel(), weights=(chances * prior.weights[:, None]).ravel(), minlength=m))
@@ -291,17 +299,17 @@ def places_within(
     return max(place - reach, 0), min(place + reach, m - 1)
 
 
-# ---- where it costs most ----
+# ---- the worst case ----
 
 
-def hardest(law: ChoiceLaw, loss: str, known: WeighedTallies, level: Level) -> tuple[float, str]:
-    """The largest expected loss, and among which tallies: every one, one that is proved to be worst, or those tried.
+def worst_case(law: ChoiceLaw, loss: str, weighed: WeighedTallies, level: Level) -> tuple[float, str]:
+    """The largest expected loss, and among which tallies: all of them, one that is proved to be worst, or those tried.
 
-    Only the probability of a wrong answer has its worst tally known in general: nobody at all. There the winner of a
-    vote leads by less than a vote, and of a quantile all candidates are alike; every mechanism here names the winner
-    more often the farther the others are behind (but three ranks, of which tallies are tried). How far behind the
-    named one is can cost most anywhere; the search looks to where a candidate is named e^-5 times as often as the best,
-    or as all others together.
+    Only for the error probability is the worst tally known in general: the empty one. There the winner of a vote leads
+    by less than a vote, and for a quantile all candidates are equal; every mechanism here names the winner more often
+    the farther the others are behind (except three ranks, for which tallies are tried). The worst shortfall may be
+    anywhere; the search goes as far as where a candidate is named e^-5 times as often as the best, or as all others
+    together.
     """
     contest = law.contest
 
@@ -309,62 +317,62 @@ def hardest(law: ChoiceLaw, loss: str, known: WeighedTallies, level: Level) -> t
         return np.asarray((chances_of(law, tallies) * contest.loss(loss, tallies)).sum(axis=1))
 
     every = list_all(contest.tallies) if contest.tallies.points <= MOST_TALLIES else None
-    if every is not None or known.complete:
-        return float(risks(known.tallies if every is None else every).max()), EVERY
+    if every is not None or weighed.complete:
+        return float(risks(weighed.tallies if every is None else every).max()), EVERY
     nobody = np.zeros((1, contest.size), dtype=np.int64)
     if loss == "zero-one" and not isinstance(law, ThreeRanks):
         return float(risks(nobody)[0]), PROVED
     pure = pure_within(level)
     steps = (math.log(contest.size) + 5) / pure.log_growth if pure is not None and pure.log_growth > 0 else math.inf
-    far = math.ceil(min(contest.most, steps * contest.row_reach))
-    tried = np.concatenate([nobody, contest.hard_tallies(max(far, 1))])
-    found = risks(tried)
-    of_prior = float(risks(known.tallies).max())
-    climbed = [_climb(tried[i], float(found[i]), contest.most, risks) for i in np.argsort(-found)[:STARTS]]
-    return max(of_prior, *climbed), TRIED
+    radius = math.ceil(min(contest.most, steps * contest.row_reach))
+    trials = np.concatenate([nobody, contest.hard_tallies(max(radius, 1))])
+    losses = risks(trials)
+    of_prior = float(risks(weighed.tallies).max())
+    maxima = [_climb(trials[i], float(losses[i]), contest.most, risks) for i in np.argsort(-losses)[:STARTS]]
+    return max(of_prior, *maxima), TRIED
 
 
-def _climb(tally: Integers, risk: float, most: int, risks: Callable[[Integers], Floats]) -> float:
-    """Move rows between cells, or in or out, while the risk rises."""
+def _climb(tally: Integers, risk: float, most_rows: int, risks: Callable[[Integers], Floats]) -> float:
+    """Hill climbing: move rows between cells, or in or out, while the risk rises."""
     m, rng = len(tally), np.random.default_rng(SEED)
     for _ in range(max(4, min(ROUNDS, ROUNDS * 20 // m))):
-        held = np.append(tally, most - tally.sum())  # the last: nobody's
-        sizes = 2 ** np.arange(int(held.max()).bit_length())
-        moves = np.stack(np.meshgrid(np.flatnonzero(held), np.arange(m + 1), sizes, indexing="ij")).reshape(3, -1)
-        moves = moves[:, (moves[0] != moves[1]) & (moves[2] <= held[moves[0]])]
+        cells = np.append(tally, most_rows - tally.sum())  # the last cell holds the rows of nobody
+        sizes = 2 ** np.arange(int(cells.max()).bit_length())
+        moves = np.stack(np.meshgrid(np.flatnonzero(cells), np.arange(m + 1), sizes, indexing="ij")).reshape(3, -1)
+        moves = moves[:, (moves[0] != moves[1]) & (moves[2] <= cells[moves[0]])]
         if moves.shape[1] > MOVED // m:
             moves = moves[:, rng.choice(moves.shape[1], MOVED // m, replace=False)]
-        here = np.repeat(held[None, :], moves.shape[1], axis=0)
+        candidates = np.repeat(cells[None, :], moves.shape[1], axis=0)
         rows = np.arange(moves.shape[1])
-        here[rows, moves[0]] -= moves[2]
-        here[rows, moves[1]] += moves[2]
-        found = risks(here[:, :m])
-        best = int(found.argmax())
-        if not found[best] > risk * (1 + 1e-12):
+        candidates[rows, moves[0]] -= moves[2]
+        candidates[rows, moves[1]] += moves[2]
+        losses = risks(candidates[:, :m])
+        best = int(losses.argmax())
+        if not losses[best] > risk * (1 + 1e-12):
             return risk
-        tally, risk = here[best, :m], float(found[best])
+        tally, risk = candidates[best, :m], float(losses[best])
     return risk
 
 
 def as_tally_prior(prior: Any, tallies: Tallies) -> dict[tuple[int, ...], float] | None:
-    """A prior over tallies: a mapping, or pairs of a tally and its probability as files hold them; None is uniform."""
+    """Parse a prior over tallies: a mapping, or pairs of a tally and its probability as in files; None is uniform."""
     if prior is None:
         return None
-    found: dict[tuple[int, ...], float] = {}
+    weight_of: dict[tuple[int, ...], float] = {}
     try:
         pairs = prior.items() if isinstance(prior, Mapping) else [(tally, weight) for tally, weight in prior]
-        read = [(tally, tuple(operator.index(count) for count in tally), float(weight)) for tally, weight in pairs]
+        entries = [(tally, tuple(operator.index(count) for count in tally), float(weight)) for tally, weight in pairs]
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(
             f"the prior is {shown(prior)}; give a probability for each tally of whole numbers."
         ) from None
-    for tally, listed, weight in read:
-        if len(listed) != tallies.cells or min(listed) < 0 or sum(listed) > tallies.rows:
+    for tally, counts, weight in entries:
+        if len(counts) != tallies.cells or min(counts) < 0 or sum(counts) > tallies.rows:
             raise InvalidInput(
                 f"the prior lists {tally!r}; give {tallies.cells} whole numbers that add up to at most {tallies.rows}."
             )
-        found[listed] = weight
-    weights = np.array(list(found.values()))
+        weight_of[counts] = weight
+    weights = np.array(list(weight_of.values()))
     if not len(weights) or not np.isfinite(weights).all() or weights.min() < 0 or abs(weights.sum() - 1) > 1e-9:
         raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
-    return found
+    return weight_of

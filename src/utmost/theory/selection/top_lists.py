@@ -1,12 +1,12 @@
-"""The k most frequent of some listed candidates, in order: two mechanisms, exact draws, and how many they miss.
+"""Top lists, the k most frequent of some listed candidates in order: two mechanisms, exact draws, and their miss rate.
 
-* *noise on all counts*: every count gets noise, and the k largest are named. One noise serves any k: where a row counts
-  for one candidate only, all counts together cost what one does.
-* *peeling*: k times the winner of those that are left, by geometric noisy max (`theory/selection/choices.py`), each
-  with a k-th of the level. Its noise is one-sided, so it may be the better one where k is small.
+* *noise on all counts*: every count gets noise, and the k largest are named. The same noise serves any k: where a row
+  counts for one candidate only, all counts together cost the same as one.
+* *peeling*: k rounds of geometric noisy max among the remaining candidates (`theory/selection/choices.py`), each with a
+  k-th of the level. Its noise is one-sided, so it may be better where k is small.
 
-What they miss of the true k on average depends on the tallies. It is averaged over a public sample of them, drawn by a
-fixed stream, so that it is the same wherever it is computed.
+The expected share of the true top k that is missed depends on the tallies. It is averaged over a public sample, drawn
+with a fixed seed, so that it is the same wherever it is computed.
 """
 
 from __future__ import annotations
@@ -31,25 +31,27 @@ from utmost.privacy import Level
 from utmost.space.integers import Lattice, Tallies
 
 MOST_SAMPLED, MOST_DRAWN = 50_000, 10**6
-"""How many tallies are drawn to average over, and how many counts in all: of long lists, fewer tallies."""
+"""Sample size: the most tallies to average over, and the most counts in all (long lists get fewer tallies)."""
 MOST_WIDE = 2 * 10**7
-"""Up to which size noise is listed."""
+"""The widest noise that is tabulated."""
 
 
 def cells_of(space: Tallies) -> Lattice:
-    """The same counts as a vector, and what one neighbour does to it."""
+    """The counts as a vector with its sensitivity set."""
     moves: Any = "any" if space.neighbours == "add-remove" else "exchange"
     return Lattice(space.cells, moves, min(space.rows_each, space.rows), 0, space.rows)
 
 
 @dataclass(frozen=True, eq=False)
 class TopByNoise(ExactMechanism):
-    """The k largest counts after noise on every one.
+    """The k largest counts after noise on every count.
 
     Attributes
     ----------
-    k : how many are named
-    noise : independent noise on all counts
+    k : int
+        The length of the list.
+    noise : NoisyVector
+        Independent noise on all counts.
 
     Examples
     --------
@@ -65,7 +67,7 @@ class TopByNoise(ExactMechanism):
 
     @property
     def name(self) -> str:
-        """Which mechanism it is, in words."""
+        """The name of the mechanism in sentences."""
         largest = "largest count" if self.k == 1 else f"{self.k} largest counts"
         return f"the {largest} after {self.noise.name}"
 
@@ -80,26 +82,29 @@ class TopByNoise(ExactMechanism):
         return self.noise.prove(cells_of(space), level)
 
     def simulate(self, tallies: Integers, rng: np.random.Generator) -> Integers:
-        """Which would be named at each of many tallies, in floating point: for averages."""
-        return largest(tallies + drawn_in_floats(self.noise.noise, tallies.shape, rng), self.k)
+        """Simulate the list at each of many tallies, in floating point: for averages."""
+        return largest(tallies + simulate_noise(self.noise.noise, tallies.shape, rng), self.k)
 
     def to_json(self) -> dict[str, Any]:
         return {"k": self.k, "noise": self.noise.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(_whole(data["k"]), NoisyVector.from_json(data["noise"]))
+        return cls(_positive_integer(data["k"]), NoisyVector.from_json(data["noise"]))
 
 
 @dataclass(frozen=True, eq=False)
 class TopByPeeling(ExactMechanism):
-    """k times the winner of those that are left, by geometric noisy max.
+    """k rounds of geometric noisy max among the remaining candidates.
 
     Attributes
     ----------
-    k : how many are named
-    decay : of the noise of one round: Pr[G >= n] = decay^n
-    reach : what one unit of noise is worth: as much as one neighbour moves a lead
+    k : int
+        The length of the list.
+    decay : Fraction
+        The decay of the noise of one round: Pr[G >= n] = decay^n.
+    reach : int
+        One unit of noise in rows: the sensitivity of a lead.
 
     Examples
     --------
@@ -114,35 +119,37 @@ class TopByPeeling(ExactMechanism):
 
     @property
     def name(self) -> str:
-        """Which mechanism it is, in words."""
+        """The name of the mechanism in sentences."""
         return "geometric noisy max" if self.k == 1 else f"{self.k} rounds of geometric noisy max"
 
     def sample(self, point: Sequence[int]) -> tuple[int, ...]:
         counts = [int(count) for count in point]
-        chosen: list[int] = []
-        for _ in range(self.k):  # those chosen get noise, too, and stay behind all others
+        winners: list[int] = []
+        for _ in range(self.k):  # named candidates get noise, too, and rank behind all others
             noise = self._draws.positions(len(counts)).tolist()
             sums = [x + self.reach * z for x, z in zip(counts, noise, strict=True)]
-            chosen.append(_first_left(sums, chosen))
-        return tuple(chosen)
+            winners.append(_first_remaining(sums, winners))
+        return tuple(winners)
 
     def prove(self, space: Any, level: Level) -> Check:
-        moved = space.rows_each * (2 if space.neighbours == "replace" else 1) if isinstance(space, Tallies) else None
-        if moved is None or not _fits(self.k, space) or self.reach < moved or not 0 < self.decay < 1:
+        sensitivity = (
+            space.rows_each * (2 if space.neighbours == "replace" else 1) if isinstance(space, Tallies) else None
+        )
+        if sensitivity is None or not _fits(self.k, space) or self.reach < sensitivity or not 0 < self.decay < 1:
             return Check("privacy", False, f"{level}: the noise is not for what one neighbour does to these counts")
         detail = f"{self.k} rounds, in each of which one neighbour makes a factor {float(self.decay):.6g} at most"
         return Check("privacy", level.kept_by(self.decay, self.k), f"{level}: {detail}, exactly")
 
     def simulate(self, tallies: Integers, rng: np.random.Generator) -> Integers:
-        """Which would be named at each of many tallies, in floating point: for averages."""
-        left = tallies.astype(float)
-        found = np.empty((len(tallies), self.k), dtype=np.int64)
+        """Simulate the list at each of many tallies, in floating point: for averages."""
+        remaining = tallies.astype(float)
+        winners = np.empty((len(tallies), self.k), dtype=np.int64)
         rate = np.log(float(self.decay))
         for place in range(self.k):
             noise = np.floor(np.log(rng.random(tallies.shape)) / rate)
-            found[:, place] = np.argmax(left + self.reach * noise, axis=1)
-            left[np.arange(len(left)), found[:, place]] = -np.inf
-        return found
+            winners[:, place] = np.argmax(remaining + self.reach * noise, axis=1)
+            remaining[np.arange(len(remaining)), winners[:, place]] = -np.inf
+        return winners
 
     @cached_property
     def _draws(self) -> IntegerDraws:
@@ -153,11 +160,11 @@ class TopByPeeling(ExactMechanism):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(_whole(data["k"]), as_rational(data["decay"]), _whole(data["reach"]))
+        return cls(_positive_integer(data["k"]), as_rational(data["decay"]), _positive_integer(data["reach"]))
 
 
-def drawn_in_floats(law: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
-    """Noise by its tails in floating point, for averages: of what is less likely than 10^-6, as much as that."""
+def simulate_noise(law: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
+    """Simulate noise in floating point from its tails, for averages: beyond its 10^-6 quantile it is truncated."""
     wide = law.half_width(Fraction(999_999, 10**6))
     if wide > MOST_WIDE:
         raise TooLarge(f"noise as wide as {wide} is too wide to be listed; use a larger level.")
@@ -166,9 +173,9 @@ def drawn_in_floats(law: Any, shape: tuple[int, ...], rng: np.random.Generator) 
     return np.asarray(np.where(rng.random(shape) < 0.5, -1, 1) * sizes)
 
 
-def _first_left(sums: list[int], chosen: list[int]) -> int:
-    """The place of the largest sum that is not chosen yet; of equal ones the first."""
-    return max(range(len(sums)), key=lambda i: (i not in chosen, sums[i], -i))
+def _first_remaining(sums: list[int], winners: list[int]) -> int:
+    """The place of the largest sum that is not named yet; of equal ones the first."""
+    return max(range(len(sums)), key=lambda i: (i not in winners, sums[i], -i))
 
 
 def largest(counts: NDArray[Any], k: int) -> Integers:
@@ -178,15 +185,15 @@ def largest(counts: NDArray[Any], k: int) -> Integers:
 
 @lru_cache(maxsize=32)
 def missed(mechanism: Any, space: Tallies) -> tuple[float, float]:
-    """What share of the true k a mechanism misses on average over a sample of tallies, and the standard error."""
-    rng, tallies = np.random.default_rng(20_130_101), some_tallies(space)
-    named, truth = mechanism.simulate(tallies, rng), largest(tallies, mechanism.k)
-    found = (named[:, :, None] == truth[:, None, :]).any(axis=2).mean(axis=1)
-    return float(1 - found.mean()), float(found.std() / np.sqrt(len(found)))
+    """The share of the true top k that a mechanism misses, averaged over sampled tallies, and the standard error."""
+    rng, tallies = np.random.default_rng(20_130_101), sample_tallies(space)
+    lists, truth = mechanism.simulate(tallies, rng), largest(tallies, mechanism.k)
+    hits = (lists[:, :, None] == truth[:, None, :]).any(axis=2).mean(axis=1)
+    return float(1 - hits.mean()), float(hits.std() / np.sqrt(len(hits)))
 
 
-def some_tallies(space: Tallies) -> Integers:
-    """A public sample of tallies, all alike: the same wherever it is drawn."""
+def sample_tallies(space: Tallies) -> Integers:
+    """A public sample of tallies from the uniform distribution: the same wherever it is drawn."""
     rng = np.random.default_rng(20_130_102)
     many = max(20, min(MOST_SAMPLED, MOST_DRAWN // space.cells))
     shares: Floats = -np.log1p(-rng.random((many, space.cells + 1)))
@@ -197,7 +204,7 @@ def _fits(k: int, space: Tallies) -> bool:
     return 1 <= k <= space.cells
 
 
-def _whole(value: Any) -> int:
+def _positive_integer(value: Any) -> int:
     if type(value) is not int or value < 1:
         raise InvalidInput("how many are named, and what noise is worth, are whole numbers from 1 on.")
     return value

@@ -1,1 +1,1 @@
-"""Several integers with one vector of noise."""
+"""Noise on vectors of integers, and lower bounds on its error."""

@@ -1,1 +1,1 @@
-"""Many numbers at once: strategies for prefix sums, ranges, marginal tables and hierarchies."""
+"""Workloads: strategies for running counts, ranges, marginal tables and hierarchies, with their lower bounds."""

@@ -1,7 +1,7 @@
-"""Sums of neighbouring cells from noisy weighted sums of them, by least squares: what designs, checkers, answers share.
+"""Least squares estimates of sums of neighbouring cells from noisy weighted sums; shared by designs and verifiers.
 
-Wanted are all *running* counts (of the first 1, 2, ... cells), or all *ranges* (of neighbouring cells, from any one to
-any other): a range is the difference of two running counts, so the latter tell everything.
+The workload is all *running* counts (of the first 1, 2, ... cells), or all *ranges* (of neighbouring cells, from any
+one to any other). A range is the difference of two running counts, so the latter determine all.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from utmost.exact.arrays import Floats
 from utmost.space.integers import Lattice, Strategy
 
 Sums: TypeAlias = Literal["running", "ranges"]
-"""Which sums of neighbouring cells are wanted."""
+"""Which sums of neighbouring cells the workload consists of."""
 FRACTION = 2**20
-"""Estimates are whole multiples of one over this."""
+"""Estimates are integer multiples of one over this."""
 
 
 @lru_cache(maxsize=16)
 def prefix_weights(strategy: Strategy | Lattice) -> Floats:
-    """What each running count of the cells is made of: a row of weights for every count, a column for every sum.
+    """The least squares weights of running counts: a row for every count, a column for every released sum.
 
-    The sums are B x, x the cells; the best unbiased estimate of the counts W x, W lower triangular ones, is W B+ y, of
-    the noisy sums y: all have noise of one variance (Gauss, Markov). `InvalidInput` where sums do not tell cells apart.
-    Of a lattice the sums are the cells themselves.
+    The sums are B x, x the cells; the best unbiased estimate of the counts W x, W lower triangular ones, from the noisy
+    sums y is W B+ y, since all have noise of one variance (Gauss, Markov). `InvalidInput` where B has not full column
+    rank. For a lattice the sums are the cells themselves.
 
     Examples
     --------
@@ -52,25 +52,25 @@ def prefix_weights(strategy: Strategy | Lattice) -> Floats:
     return np.asarray(np.cumsum(cells, axis=0))
 
 
-def require_sums(wanted: object) -> Sums:
-    """Which sums are wanted; a file may hold anything here."""
-    if wanted not in get_args(Sums):
+def require_sums(sums: object) -> Sums:
+    """Check which sums a problem of an untrusted file is about."""
+    if sums not in get_args(Sums):
         raise InvalidInput("wanted are the running counts of cells, or all ranges of them.")
-    return "ranges" if wanted == "ranges" else "running"
+    return "ranges" if sums == "ranges" else "running"
 
 
-def wanted_weights(strategy: Strategy | Lattice, wanted: Sums) -> Floats:
-    """The same rows of weights for all wanted numbers: running counts; or ranges, those of the first cell first."""
+def sum_weights(strategy: Strategy | Lattice, sums: Sums) -> Floats:
+    """The least squares weights of running counts, or of all ranges: those from the first cell on come first."""
     running = prefix_weights(strategy)
-    if wanted == "running":
+    if sums == "running":
         return running
     padded = np.vstack([np.zeros(running.shape[1]), running])
     start, end = np.triu_indices(len(padded), 1)
     return np.asarray(padded[end] - padded[start])
 
 
-def spreads(strategy: Strategy | Lattice, wanted: Sums) -> Floats:
-    """The variance of every wanted number where the noise of every sum has variance 1.
+def spreads(strategy: Strategy | Lattice, sums: Sums) -> Floats:
+    """The variance of every running count, or range, where the noise of every released sum has variance 1.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def spreads(strategy: Strategy | Lattice, wanted: Sums) -> Floats:
     [1.0, 2.0, 3.0, 1.0, 2.0, 1.0]
     """
     running = prefix_weights(strategy)
-    if wanted == "running":
+    if sums == "running":
         return np.asarray(np.square(running).sum(axis=1))
     padded = np.vstack([np.zeros(running.shape[1]), running])
     products = padded @ padded.T
@@ -87,38 +87,38 @@ def spreads(strategy: Strategy | Lattice, wanted: Sums) -> Floats:
     return np.asarray(own[start] + own[end] - 2 * products[start, end])
 
 
-def wanted_products(cells: int, wanted: Sums) -> Floats:
-    """W'W of the wanted sums W x of cells x: how many of them hold both of two cells.
+def sum_products(cells: int, sums: Sums) -> Floats:
+    """The Gram matrix W'W of the sums W x of cells x: how many of them contain both of two cells.
 
     Examples
     --------
-    >>> wanted_products(3, "running").tolist(), wanted_products(3, "ranges").tolist()
+    >>> sum_products(3, "running").tolist(), sum_products(3, "ranges").tolist()
     ([[3.0, 2.0, 1.0], [2.0, 2.0, 1.0], [1.0, 1.0, 1.0]], [[3.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 3.0]])
     """
     at = np.arange(cells)
-    after = cells - np.maximum.outer(at, at).astype(float)
-    return after if wanted == "running" else after * (np.minimum.outer(at, at) + 1)
+    pairs = cells - np.maximum.outer(at, at).astype(float)
+    return pairs if sums == "running" else pairs * (np.minimum.outer(at, at) + 1)
 
 
-def wanted_numbers(cells: int, wanted: Sums) -> int:
-    """How many numbers are wanted."""
-    return cells if wanted == "running" else cells * (cells + 1) // 2
+def number_of_sums(cells: int, sums: Sums) -> int:
+    """The number of running counts, or of ranges."""
+    return cells if sums == "running" else cells * (cells + 1) // 2
 
 
 def running_counts(strategy: Strategy | Lattice, sums: Sequence[int]) -> list[Fraction]:
-    """Running counts by least squares of released sums, rounded to multiples of 1/2^20.
+    """Least squares estimates of running counts from released sums, rounded to multiples of 1/2^20.
 
-    Whole cells near to the estimates are taken out first, exactly, and only what they leave is weighed in floats: so
-    large counts lose no digits.
+    Integers near the estimates of the cells are subtracted first, exactly, and only the remainder is computed in
+    floats, so large counts lose no digits.
     """
     if isinstance(strategy, Lattice):
         return [Fraction(x) for x in np.cumsum(np.array(sums, dtype=object)).tolist()]
     weights = prefix_weights(strategy)
     first = np.diff(weights @ np.array(sums, dtype=float), prepend=0.0)
-    near = np.array([round(x) for x in first.tolist()], dtype=object)
-    left = np.array(sums, dtype=object) - strategy.matrix.astype(object) @ near
-    rest = weights @ left.astype(float)
+    nearest = np.array([round(x) for x in first.tolist()], dtype=object)
+    remainder = np.array(sums, dtype=object) - strategy.matrix.astype(object) @ nearest
+    rest = weights @ remainder.astype(float)
     return [
-        whole + Fraction(math.floor(part * FRACTION + 0.5), FRACTION)
-        for whole, part in zip(np.cumsum(near).tolist(), rest.tolist(), strict=True)
+        count + Fraction(math.floor(part * FRACTION + 0.5), FRACTION)
+        for count, part in zip(np.cumsum(nearest).tolist(), rest.tolist(), strict=True)
     ]

@@ -1,14 +1,14 @@
-"""The algebra of marginal tables: parts that belong to sets of columns, and estimates made of noisy tables.
+"""Marginal tables: orthogonal parts that belong to sets of columns, and least squares estimates from noisy tables.
 
-Of the table of columns A, the part of B within A is what B says beyond all smaller sets: the table summed down to B,
-less its means along every column of B. Parts of different sets are orthogonal, so noise that is independent and alike
-within each table has uncorrelated parts. Best is therefore: for every B average the parts that the released tables
-above B have, by their precision, and add parts up to the tables that are wanted (generalised least squares;
-ResidualPlanner, Xiao et al. 2023). Tables made of the same parts agree with each other: here exactly, in whole
-numbers over one denominator.
+Of the table of columns A, the part of B within A is the interaction of the columns of B: the table summed down to B,
+less its means along every column of B. Parts of different sets are orthogonal, so noise that is independent and
+identically distributed within each table has uncorrelated parts. The best estimate therefore averages, for every B, the
+parts that the released tables above B have, by their precision, and adds parts up to the wanted tables (generalised
+least squares; ResidualPlanner, Xiao et al. 2023). Tables made of the same parts agree with each other: here exactly, in
+integers over one denominator.
 
 A released table may be *centred* along some of its columns: of n values along a column, n times each less their sum.
-It then has the parts of those sets that hold all these columns, and spends nothing on the others.
+It then has the parts of those sets that contain all these columns, and spends nothing on the others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput
 
 Columns: TypeAlias = tuple[int, ...]
-"""A set of columns, by their places, in order."""
+"""A set of columns as sorted indices."""
 Shape: TypeAlias = tuple[int, ...]
 
 
@@ -37,58 +37,60 @@ class Released(NamedTuple):
     centred: Columns = ()
 
     def has(self, part: Columns) -> bool:
-        """Whether the part of a set can be made of it."""
+        """Whether the part of a set of columns can be computed from this table."""
         return set(self.centred) <= set(part) <= set(self.columns)
 
 
 SCALE = 2**24
-"""Shares of released tables in a part are whole multiples of one over this."""
+"""Shares of released tables in a part are integer multiples of one over this."""
 MOST_COLUMNS = 40
 
 
 def subsets(columns: Columns) -> list[Columns]:
-    """All sets within a set, the smallest first."""
-    return [found for size in range(len(columns) + 1) for found in combinations(columns, size)]
+    """All subsets of a set of columns, the smallest first."""
+    return [subset for size in range(len(columns) + 1) for subset in combinations(columns, size)]
 
 
 def closure(sets: Iterable[Columns]) -> tuple[Columns, ...]:
-    """All sets within one of some sets, the smallest first."""
-    return tuple(sorted({part for each in sets for part in subsets(each)}, key=lambda each: (len(each), each)))
+    """The downward closure of some sets: all their subsets, the smallest first."""
+    return tuple(
+        sorted({part for columns in sets for part in subsets(columns)}, key=lambda columns: (len(columns), columns))
+    )
 
 
 def cells(shape: Shape, columns: Iterable[int]) -> int:
-    """How many cells the table of some columns has."""
+    """The number of cells of the table of some columns."""
     return math.prod(shape[i] for i in columns)
 
 
-def without(columns: Columns, others: Columns) -> Columns:
-    """The columns that are not among others."""
-    return tuple(i for i in columns if i not in others)
+def without(columns: Columns, excluded: Columns) -> Columns:
+    """The columns that are not among the excluded ones."""
+    return tuple(i for i in columns if i not in excluded)
 
 
 def parts_within(shape: Shape, columns: Columns) -> list[Columns]:
-    """All sets within a set that have a part: a column of one value adds none."""
+    """All subsets that have a part: a column of one value adds none."""
     return subsets(tuple(i for i in columns if shape[i] > 1))
 
 
 def part_shares(
     shape: Shape, variances: Mapping[Released, Fraction], published: Sequence[Columns]
 ) -> dict[Columns, dict[Released, int]]:
-    """How much of the part of every set is taken from each released table: whole numbers that add up to SCALE.
+    """The weights of released tables in the part of every set of columns: integers that add up to SCALE.
 
-    By precision: the table of A summed down to B has noise of variance v·(cells of A over those of B).
+    In proportion to precision: the table of A summed down to B has noise of variance v·(cells of A over those of B).
     """
-    found = {}
-    for part in dict.fromkeys(part for each in published for part in parts_within(shape, each)):
+    shares_of = {}
+    for part in dict.fromkeys(part for columns in published for part in parts_within(shape, columns)):
         above = [table for table in variances if table.has(part)]
         if not above:
             raise InvalidInput("a wanted table is not made of those that are released.")
         precisions = [1 / (variances[table] * cells(shape, without(table.columns, part))) for table in above]
-        whole = sum(precisions)
-        shares = [int(SCALE * p / whole) for p in precisions]
+        total = sum(precisions)
+        shares = [int(SCALE * p / total) for p in precisions]
         shares[precisions.index(max(precisions))] += SCALE - sum(shares)
-        found[part] = {table: share for table, share in zip(above, shares, strict=True) if share}
-    return found
+        shares_of[part] = {table: share for table, share in zip(above, shares, strict=True) if share}
+    return shares_of
 
 
 def estimates(
@@ -98,9 +100,9 @@ def estimates(
     times: Mapping[Released, int],
     published: Sequence[Columns],
 ) -> dict[Columns, NDArray[Any]]:
-    """The wanted tables, as whole numbers over SCALE times their number of cells: sums of parts, exactly.
+    """Estimates of the wanted tables as exact sums of parts: integers over SCALE times their number of cells.
 
-    `times` are whole numbers that each released table is multiplied by first, so that a row counts alike in all.
+    `times` are the integers by which each released table is multiplied first, so that a row counts alike in all.
     """
     parts = {
         part: sum(
@@ -108,63 +110,65 @@ def estimates(
         )
         for part, by in shares.items()
     }
-    found = {}
+    tables = {}
     for table in published:
         total: Any = np.zeros([shape[i] for i in table], dtype=object)
         for part in parts_within(shape, table):
             at = tuple(slice(None) if i in part else None for i in table)
             total = total + np.asarray(parts[part])[at]
-        found[table] = np.asarray(total, dtype=object)
-    return found
+        tables[table] = np.asarray(total, dtype=object)
+    return tables
 
 
 def _part(shape: Shape, table: NDArray[Any], columns: Columns, part: Columns) -> NDArray[Any]:
-    """The part of a set in a table, times its number of cells: whole numbers."""
-    gone = tuple(axis for axis, i in enumerate(columns) if i not in part)
-    found = np.asarray(table, dtype=object).reshape([shape[i] for i in columns]).sum(axis=gone)
-    return centred(np.asarray(found, dtype=object), range(len(part)))
+    """The part of a set of columns in a table, times its number of cells: integers."""
+    axes = tuple(axis for axis, i in enumerate(columns) if i not in part)
+    summed = np.asarray(table, dtype=object).reshape([shape[i] for i in columns]).sum(axis=axes)
+    return centre(np.asarray(summed, dtype=object), range(len(part)))
 
 
-def centred(table: NDArray[Any], axes: Iterable[int]) -> NDArray[Any]:
-    """A table along some axes: of n numbers, n times each less their sum.
+def centre(table: NDArray[Any], axes: Iterable[int]) -> NDArray[Any]:
+    """Centre a table along some axes: of n numbers, n times each less their sum.
 
     Examples
     --------
-    >>> centred(np.array([1, 4, 1]), [0])
+    >>> centre(np.array([1, 4, 1]), [0])
     array([-3,  6, -3])
     """
-    found = table
+    contrasts = table
     for axis in axes:
-        found = np.asarray(found * found.shape[axis] - found.sum(axis=axis, keepdims=True), dtype=found.dtype)
-    return found
+        contrasts = np.asarray(
+            contrasts * contrasts.shape[axis] - contrasts.sum(axis=axis, keepdims=True), dtype=contrasts.dtype
+        )
+    return contrasts
 
 
 def cell_variance(
     shape: Shape, shares: Mapping[Columns, Mapping[Released, int]], variances: Mapping[Released, float], table: Columns
 ) -> float:
-    """The variance of every cell of a wanted table, released tables having noise of these variances."""
+    """The variance of every cell of a wanted table, given the variances of the released tables' noise."""
     total = 0.0
     for part in parts_within(shape, table):
         of_part = math.fsum(
             (share / SCALE) ** 2 * variances[above] * cells(shape, without(above.columns, part))
             for above, share in shares[part].items()
         )
-        kept = math.prod(1 - 1 / shape[i] for i in part)
-        total += of_part * kept / cells(shape, without(table, part)) ** 2
+        fraction = math.prod(1 - 1 / shape[i] for i in part)
+        total += of_part * fraction / cells(shape, without(table, part)) ** 2
     return total
 
 
 def factors(
     shape: Shape, shares: Mapping[Columns, Mapping[Released, int]], table: Columns
 ) -> list[tuple[Released, float, int]]:
-    """What the error of one cell of a wanted table is made of: (released table, factor, how many of its cells).
+    """The error of one cell of a wanted table as a sum of noises: (released table, factor, how many of its cells).
 
-    A cell of a released table counts by the columns that both tables have and in which the two cells agree. Factors are
-    of noise in the unit of a row.
+    A released cell's factor depends on the columns that both tables have and in which the two cells agree. Factors
+    apply to noise in units of a row.
     """
     released = {above for by in shares.values() for above in by}
-    found = []
-    for above in sorted(released, key=lambda each: (len(each.columns), each)):
+    terms = []
+    for above in sorted(released, key=lambda table: (len(table.columns), table)):
         common = tuple(i for i in table if i in above.columns)
         for agreeing in subsets(common):
             factor = math.fsum(
@@ -177,16 +181,16 @@ def factors(
             many = math.prod(shape[i] - 1 for i in without(common, agreeing))
             many *= cells(shape, without(above.columns, table))
             if many and factor:
-                found.append((above, factor, many))
-    return found
+                terms.append((above, factor, many))
+    return terms
 
 
 CENTRED = "c"
-"""Written after a column along which a released table is centred."""
+"""Suffix of a column along which a released table is centred."""
 
 
 def read_workload(text: Any) -> tuple[Shape, tuple[Columns, ...]]:
-    """Sizes and wanted sets, written by `write_workload`; a file may hold anything here."""
+    """Parse sizes and wanted sets written by `write_workload`, from an untrusted file."""
     shape, tables = read_strategy(text)
     if any(table.centred for table in tables):
         raise InvalidInput("the wanted tables are counts, and centred along no column.")
@@ -195,17 +199,17 @@ def read_workload(text: Any) -> tuple[Shape, tuple[Columns, ...]]:
 
 @lru_cache(maxsize=64)
 def read_strategy(text: Any) -> tuple[Shape, tuple[Released, ...]]:
-    """Sizes and released tables, written by `write_strategy`; a file may hold anything here."""
+    """Parse sizes and released tables written by `write_strategy`, from an untrusted file."""
     try:
         first, *rest = str(text).split("|")
         shape = tuple(int(n) for n in first.split(","))
-        listed = [[name for name in each.split(",") if name] for each in rest]
+        column_names = [[name for name in word.split(",") if name] for word in rest]
         tables = tuple(
             Released(
                 tuple(int(name.removesuffix(CENTRED)) for name in names),
                 tuple(int(name.removesuffix(CENTRED)) for name in names if name.endswith(CENTRED)),
             )
-            for names in listed
+            for names in column_names
         )
     except ValueError:
         raise InvalidInput("the workload is not written as sizes and sets of columns.") from None
@@ -221,7 +225,7 @@ def read_strategy(text: Any) -> tuple[Shape, tuple[Released, ...]]:
 
 
 def write_workload(shape: Sequence[int], sets: Iterable[Columns]) -> str:
-    """Sizes and sets as text.
+    """Write sizes and wanted sets as text.
 
     Examples
     --------
@@ -232,7 +236,7 @@ def write_workload(shape: Sequence[int], sets: Iterable[Columns]) -> str:
 
 
 def write_strategy(shape: Sequence[int], tables: Iterable[Released]) -> str:
-    """Sizes and released tables as text.
+    """Write sizes and released tables as text.
 
     Examples
     --------

@@ -1,18 +1,18 @@
-"""Noise on the cells between nested counts that carries: what errs little stays out of the counts beyond.
+"""Noise that carries, on the cells between nested counts: small errors are not handed on to later counts.
 
-Counts that lie inside each other are running sums of disjoint cells. Noise of its own on every cell makes the error of
-a count a sum of all noises before it. Here cell i gets X_i less the carry of the cell before it, where
+Nested counts are running sums of disjoint cells. With independent noise on every cell the error of a count is the sum
+of all noises before it. Here cell i gets X_i less the carry of the cell before it, where
 
-    Pr[X_i = x] is proportional to b^max(|x| - w_i, 0),    carry C_i = X_i cut to -w_i .. w_i,    w_d = 0.
+    Pr[X_i = x] is proportional to b^max(|x| - w_i, 0),    carry C_i = X_i clamped to -w_i .. w_i,    w_d = 0.
 
 All X_i are independent. The error of the k-th count is then X_k + T_1 + ... + T_(k-1), where T_i = X_i - C_i is 0 most
-of the time: with wider w a count errs more by itself and hands on less. w = 0 is geometric noise on every cell.
+of the time: with larger w a count has more error itself and hands on less. w = 0 is geometric noise on every cell.
 
 *Privacy.* The probability of an error z of all cells is proportional to b^rank(z), rank = |T_1| + ... + |T_d|. One row
 more in cell i moves X_i by one. If |T_i| changes, the carry does not; otherwise the carry does, by one, and so X_(i+1)
 moves by one, and so on: of all |T_i| exactly one changes, by exactly one, because the last has no carry.
 
-For two and three counts flows prove it to be the best noise, or within half a percent of it
+For two and three counts flows prove that it is optimal, or within half a percent of it
 (`theory/workload/verify/nested_counts.py`).
 """
 
@@ -44,14 +44,14 @@ from utmost.theory.workload.least_squares import Sums, spreads
 
 MOST_WIDTH, MOST_CELLS = 10**6, 1000
 MOST_LISTED, MOST_LISTED_IN_ALL = 2**19, 2**25
-"""Up to how many places laws of errors are listed in balls, and in floats: a file may ask for any."""
+"""Longest lists of the laws of errors, in balls and in floats: a file may ask for any."""
 SPARE = 1e-9
-"""Added to a confidence, far more than rounding and what lies beyond the list amount to."""
+"""Added to a confidence; far more than rounding and the mass beyond the list."""
 
 
 @dataclass(frozen=True)
 class FlatLaw:
-    """Pr[X = x] proportional to decay^max(|x| - width, 0): as likely everywhere up to the width, then geometric.
+    """Pr[X = x] proportional to decay^max(|x| - width, 0): uniform up to the width, then geometric.
 
     Examples
     --------
@@ -91,12 +91,12 @@ class FlatLaw:
 
     @property
     def square_beyond(self) -> Fraction:
-        """The mean of T^2, T what X is beyond its width."""
+        """The mean of T^2, where T is the part of X beyond the width."""
         b = self.decay
         return 2 * b * (1 + b) / (1 - b) ** 3 / self.total
 
     def draw(self, size: int) -> NDArray[np.int64]:
-        """So many integers, independently, drawn exactly."""
+        """Draw independent integers exactly."""
         return self._draws.draw(size)
 
     @cached_property
@@ -105,25 +105,27 @@ class FlatLaw:
 
 
 @lru_cache(maxsize=256)
-def _flat(decay: Fraction, width: int) -> FlatLaw:
+def _flat_law(decay: Fraction, width: int) -> FlatLaw:
     return FlatLaw(decay, width)
 
 
 @dataclass(frozen=True)
 class CarriedLaw:
-    """Noise on cells in a row of which each hands on what it errs beyond a width.
+    """Noise on consecutive cells, each of which hands on the part of its error beyond a width.
 
     Attributes
     ----------
-    decay : the factor b of one step, a rational number from 0 to below 1
-    widths : of every cell but the last, how far its noise may go at no price
+    decay : Fraction
+        The factor b of one step, above 0 and below 1.
+    widths : tuple of int
+        For every cell but the last, the width of the plateau of its noise.
 
     Examples
     --------
     >>> law = CarriedLaw(Fraction(1, 2), (1,))
     >>> law.probability((0, 0)) == law.probability((1, -1)) == 2 * law.probability((1, 0))
     True
-    >>> [round(each, 4) for each in law.absolute_errors], round(law.mean_square, 4)    # (0,): 1.3333, 2.0741; 6.0
+    >>> [round(error, 4) for error in law.absolute_errors], round(law.mean_square, 4)  # (0,): 1.3333, 2.0741; 6.0
     ([1.6, 1.7778], 5.6)
     """
 
@@ -140,98 +142,100 @@ class CarriedLaw:
 
     @property
     def dimension(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return len(self.widths) + 1
 
     @property
     def name(self) -> str:
-        """Which noise it is, in words."""
+        """The name of the noise in sentences."""
         return "geometric noise that carries" if any(self.widths) else "geometric noise on each integer"
 
     @property
     def singles(self) -> tuple[FlatLaw, ...]:
         """The laws of X_1, X_2, ..."""
-        return tuple(_flat(self.decay, width) for width in (*self.widths, 0))
+        return tuple(_flat_law(self.decay, width) for width in (*self.widths, 0))
 
     def probability(self, z: tuple[int, ...]) -> Fraction:
-        """The probability of one vector of errors of the cells, exactly."""
+        """The exact probability of one vector of errors of the cells."""
         rank = int(ranks(np.array([z], dtype=np.int64), self.widths)[0])
-        whole = Fraction(1)
+        total = Fraction(1)
         for law in self.singles:
-            whole *= law.total
-        return self.decay**rank / whole
+            total *= law.total
+        return self.decay**rank / total
 
     # ---- single cells ----
 
     def mean(self, loss: str) -> float:
-        """The expected loss of one cell, on average over them."""
+        """The expected loss of one cell, averaged over the cells."""
         if loss == "squared":
-            before = [Fraction(0), *(law.square - self._handed(law) for law in self.singles[:-1])]
-            return float(sum(law.square + carry for law, carry in zip(self.singles, before, strict=True))) / len(before)
+            carries = [Fraction(0), *(law.square - self._square_carried(law) for law in self.singles[:-1])]
+            return float(sum(law.square + carry for law, carry in zip(self.singles, carries, strict=True))) / len(
+                carries
+            )
         if loss == "absolute":
-            places = np.arange(1, self._far + 1)
+            places = np.arange(1, self._radius + 1)
             return float(2 * self.tail(places).sum())
         return 2 * float(self.tail(tolerance(loss) + 1))
 
     @staticmethod
-    def _handed(law: FlatLaw) -> Fraction:
-        """E X^2 - E C^2: what lies beyond the width, with 2w for each unit of it."""
+    def _square_carried(law: FlatLaw) -> Fraction:
+        """E X^2 - E C^2: the square beyond the width, with 2w for each unit of it."""
         b, w = law.decay, law.width
         return law.square_beyond + 2 * w * (2 * b / (1 - b) ** 2) / law.total
 
     def tail(self, t: ArrayLike) -> Floats:
-        """The probability of an error of t or more in one cell, on average over them, in floats."""
+        """The probability of an error of t or more in one cell, averaged over the cells, in floats."""
         at = np.asarray(t, dtype=np.int64)
-        found = self.singles[0].tail(at)
-        for before, law in pairwise(self.singles):
-            w = before.width
-            inside = 1 / float(before.total)
-            end = float(before.tail(max(w, 1))) if w else 0.0
-            found = found + sum(
+        total = self.singles[0].tail(at)
+        for previous, law in pairwise(self.singles):
+            w = previous.width
+            inside = 1 / float(previous.total)
+            end = float(previous.tail(max(w, 1))) if w else 0.0
+            total = total + sum(
                 (end if abs(carry) == w > 0 else inside if w else 1.0) * law.tail(at + carry)
                 for carry in range(-w, w + 1)
             )
-        return np.asarray(found / self.dimension)
+        return np.asarray(total / self.dimension)
 
     def half_width(self, confidence: Any) -> int:
-        """Within which ±n a cell errs with at least this probability, on average over them; in floats, with spare."""
+        """The least n with |error of a cell| <= n at this probability, averaged over the cells; in floats, to spare."""
         share = float(as_rational(confidence, "the confidence")) + SPARE
         return first_integer(lambda n: 1 - 2 * float(self.tail(n + 1)) >= share)
 
     # ---- running counts ----
 
     @property
-    def _far(self) -> int:
+    def _radius(self) -> int:
         """An error that is exceeded with a probability below 10^-15."""
         rest = max(-np.log(max(float(self.decay), 1e-300)), 1e-18)  # a decay that a float calls 0 or 1 is neither
         return int(max(self.widths) + np.ceil((45 + 8 * np.sqrt(self.dimension)) / rest)) + 2
 
     @property
     def _places(self) -> int:
-        """At how many places the laws of the errors of all counts are listed."""
-        return 2 * self._far * self.dimension
+        """The number of places at which the laws of the errors of all counts are listed."""
+        return 2 * self._radius * self.dimension
 
     @property
     def is_narrow(self) -> bool:
-        """Whether mean absolute errors can be listed in balls; at other noise variances are looked at."""
+        """Whether mean absolute errors can be listed in balls; for wider noise only variances are used."""
         return self._places <= MOST_LISTED
 
-    def _require_few(self, most: int) -> None:
-        if self._places > most:
+    def _require_few(self, limit: int) -> None:
+        if self._places > limit:
             raise InvalidInput(
                 f"the noise on {self.dimension} cells falls by a factor of only {float(self.decay):.10g} a step: its "
-                f"errors would be listed at {self._places:,} places, and at most {most:,} are; give a larger epsilon, "
+                f"errors would be listed at {self._places:,} places, and at most {limit:,} are; give a larger epsilon, "
                 "fewer counts, or fewer rows to each person."
             )
 
     @property
     def squared_errors(self) -> tuple[Fraction, ...]:
-        """The mean squared error of every count, exactly."""
-        found, handed = [], Fraction(0)
+        """The exact mean squared error of every count."""
+        squares, carried = [], Fraction(0)
         for law in self.singles:
-            found.append(handed + law.square)
-            handed += law.square_beyond
-        return tuple(found)
+            squares.append(carried + law.square)
+            carried += law.square_beyond
+        return tuple(squares)
 
     @property
     def mean_square(self) -> float:
@@ -240,31 +244,31 @@ class CarriedLaw:
 
     @cached_property
     def absolute_errors(self) -> tuple[float, ...]:
-        """The mean absolute error of every count, in balls: to the last digit of a float, on every machine."""
-        found, handed, far = [], arb_poly([1]), self._far
+        """The mean absolute error of every count, in balls: correct to the last digit of a float on every machine."""
+        sizes, carried, radius = [], arb_poly([1]), self._radius
         self._require_few(MOST_LISTED)
         with ctx.workprec(160):
             b = arb(as_fmpq(self.decay))
             powers = [b]
-            for _ in range(far):
+            for _ in range(radius):
                 powers.append(powers[-1] * b)
             for law in self.singles:
                 w, part = law.width, 1 / arb(as_fmpq(law.total))
-                alone = arb_poly([*powers[far - w - 1 :: -1], *[arb(1)] * (2 * w + 1), *powers[: far - w]])
-                beyond = arb_poly([*powers[far - 1 :: -1], arb(2 * w + 1), *powers[:far]])
-                found.append(_mean_size(handed * alone * part))
-                handed = handed * beyond * part
-        return tuple(found)
+                alone = arb_poly([*powers[radius - w - 1 :: -1], *[arb(1)] * (2 * w + 1), *powers[: radius - w]])
+                beyond = arb_poly([*powers[radius - 1 :: -1], arb(2 * w + 1), *powers[:radius]])
+                sizes.append(_mean_size(carried * alone * part))
+                carried = carried * beyond * part
+        return tuple(sizes)
 
-    def running(self) -> tuple[Integers, Floats]:
-        """Places, and the probabilities of the error of every count there, a row each: in floats."""
+    def error_laws(self) -> tuple[Integers, Floats]:
+        """Places, and in one row per count the probabilities of its error there, in floats."""
         self._require_few(MOST_LISTED_IN_ALL)
-        return _running(self.decay, self.widths, self._far)
+        return _error_laws(self.decay, self.widths, self._radius)
 
     def half_widths(self, confidence: Any) -> tuple[int, ...]:
-        """For every count, the least n such that it errs by at most n with this probability; in floats, with spare."""
+        """For every count, the least n with |error| <= n at this probability; in floats, with spare."""
         share = float(as_rational(confidence, "the confidence")) + SPARE
-        places, chances = self.running()
+        places, chances = self.error_laws()
         half = chances[:, : len(places) // 2]
         within = 2 * np.cumsum(half, axis=1) - half[:, :1]
         return tuple(int(np.searchsorted(np.maximum.accumulate(row), share)) for row in within)
@@ -272,22 +276,22 @@ class CarriedLaw:
     # ---- draws, proof, file ----
 
     def draw(self, size: int) -> NDArray[Any]:
-        """So many vectors, one in each row, drawn exactly."""
-        found = np.empty((size, self.dimension), dtype=np.int64)
+        """Draw vectors exactly, one in each row."""
+        errors = np.empty((size, self.dimension), dtype=np.int64)
         carry = np.zeros(size, dtype=np.int64)
         for i, law in enumerate(self.singles):
-            drawn = law.draw(size)
-            found[:, i] = drawn - carry
-            carry = np.clip(drawn, -law.width, law.width)
-        return found
+            singles = law.draw(size)
+            errors[:, i] = singles - carry
+            carry = np.clip(singles, -law.width, law.width)
+        return errors
 
     def prove(self, space: Lattice, level: Level) -> Check:
-        """Whether the law keeps a level for the moves of a lattice: a step of one in a cell is one step of the rank."""
+        """Check the privacy of the law on a lattice: a step of one in a cell is one step of the rank."""
         if self.dimension != space.dimension:
             return Check("privacy", False, f"{level}: the noise has {self.dimension} integers, the vectors have others")
-        far = sum_of_moves(space)
-        detail = f"one neighbour moves the cells by at most {far} in all, each a factor {float(self.decay):.6g}"
-        return Check("privacy", level.kept_by(self.decay, far), f"{level}: {detail}, exactly")
+        sensitivity = sum_of_moves(space)
+        detail = f"one neighbour moves the cells by at most {sensitivity} in all, each a factor {float(self.decay):.6g}"
+        return Check("privacy", level.kept_by(self.decay, sensitivity), f"{level}: {detail}, exactly")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -297,13 +301,13 @@ class CarriedLaw:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The law written by `to_json`."""
         law = cls(as_rational(data["decay"]), tuple(data["widths"]))
-        if 2 * max(law.widths) > law._far:  # noise never goes so far; a genuine width is a small part of it
+        if 2 * max(law.widths) > law._radius:  # noise never goes so far; a genuine width is a small part of it
             raise InvalidInput(f"noise that falls by {float(law.decay):.6g} has no width of {max(law.widths)}.")
         return law
 
 
-def as_carried(mechanism: Any) -> CarriedLaw | None:
-    """The noise of a mechanism as one that carries, with widths of 0 if it does not; None if it is another."""
+def as_carried_law(mechanism: Any) -> CarriedLaw | None:
+    """The noise of a mechanism as a `CarriedLaw` (geometric noise on each cell has widths 0); None for other noise."""
     noise = mechanism.noise if isinstance(mechanism, NoisyVector) else None
     if isinstance(noise, IndependentLaw) and isinstance(noise.single, GeometricLaw):
         fits = 1 < noise.dimension <= MOST_CELLS and noise.single.decay > 0
@@ -311,43 +315,43 @@ def as_carried(mechanism: Any) -> CarriedLaw | None:
     return noise if isinstance(noise, CarriedLaw) else None
 
 
-def mean_variance_of_counts(mechanism: NoisyVector, space: Strategy | Lattice, wanted: Sums) -> float:
-    """The mean variance of the wanted sums of cells, from noise on weighted sums of them or on the cells themselves."""
+def mean_variance_of_counts(mechanism: NoisyVector, space: Strategy | Lattice, sums: Sums) -> float:
+    """The mean variance of running counts, or ranges, from noise on weighted sums of cells or on the cells."""
     if not isinstance(mechanism.noise, CarriedLaw):
-        return float(mechanism.expected("squared") * spreads(space, wanted).mean())
-    if wanted != "running" or not isinstance(space, Lattice):
+        return float(mechanism.expected("squared") * spreads(space, sums).mean())
+    if sums != "running" or not isinstance(space, Lattice):
         raise InvalidInput("noise that carries is for running counts of cells.")
     return mechanism.noise.mean_square
 
 
 def ranks(errors: Integers, widths: tuple[int, ...]) -> Integers:
-    """By how many steps of the decay errors of all cells, the rows of an array, are less likely than none.
+    """Ranks of errors (rows of an array): their probability is that of no error times decay to this power.
 
     Examples
     --------
     >>> ranks(np.array([(0, 0), (1, -1), (1, 0), (2, 0), (-3, 5)]), (1,)).tolist()
     [0, 0, 1, 2, 6]
     """
-    carry, found = np.zeros(len(errors), dtype=np.int64), np.zeros(len(errors), dtype=np.int64)
+    carry, steps = np.zeros(len(errors), dtype=np.int64), np.zeros(len(errors), dtype=np.int64)
     for i, width in enumerate((*widths, 0)):
         single = errors[:, i] + carry
         carry = np.clip(single, -width, width)
-        found += np.abs(single - carry)
-    return found
+        steps += np.abs(single - carry)
+    return steps
 
 
 @lru_cache(maxsize=16)
-def _running(decay: Fraction, widths: tuple[int, ...], far: int) -> tuple[Integers, Floats]:
-    n = 1 << int(np.ceil(np.log2(2 * far)))
+def _error_laws(decay: Fraction, widths: tuple[int, ...], radius: int) -> tuple[Integers, Floats]:
+    n = 1 << int(np.ceil(np.log2(2 * radius)))
     places = (np.arange(n) + n // 2) % n - n // 2
     sizes, b = np.abs(places).astype(float), float(decay)
-    handed, found = np.ones(n // 2 + 1), []
+    transform, laws = np.ones(n // 2 + 1), []
     for width in (*widths, 0):
         alone, beyond = b ** np.maximum(sizes - width, 0), b**sizes
         beyond[0] = 2 * width + 1
-        found.append(np.fft.irfft(handed * np.fft.rfft(alone / alone.sum()).real, n))
-        handed = handed * np.fft.rfft(beyond / beyond.sum()).real
-    return places, np.array(found)
+        laws.append(np.fft.irfft(transform * np.fft.rfft(alone / alone.sum()).real, n))
+        transform = transform * np.fft.rfft(beyond / beyond.sum()).real
+    return places, np.array(laws)
 
 
 def _mean_size(law: arb_poly) -> float:

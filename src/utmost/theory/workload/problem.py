@@ -1,7 +1,7 @@
-"""What many wanted numbers are made of: released tables, and estimates from them, by the words a problem keeps.
+"""Problems about workloads: the released tables, and estimates from them, as read from a problem's data.
 
-A problem's data name the wanted tables ("workload") and those that are released ("strategy"), as text. Everything else
-follows from these and from the noise: shares, estimates, variances, intervals.
+A problem's data name the wanted tables ("workload") and those that are released ("strategy"), as text. Shares,
+estimates, variances and intervals follow from these and from the noise.
 """
 
 from __future__ import annotations
@@ -39,15 +39,20 @@ MOST_GRAIN = 10**6
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Marginal tables that are wanted, made of marginal tables that are released with noise.
+    """Estimates of marginal tables from marginal tables that are released with noise.
 
     Attributes
     ----------
-    shape : how many values each column has
-    published : the wanted tables, each by its columns
-    strategy : the released ones, in the order of the mechanism's laws
-    mechanism : the noise
-    grain : what one row counts as in a released table, at least: more than 1 where noise is rounded finer than a row
+    shape : tuple of int
+        How many values each column has.
+    published : tuple of tuples
+        The wanted tables, each by its columns.
+    strategy : tuple of Released
+        The released tables, in the order of the mechanism's laws.
+    mechanism : NoisyTables
+        The noise.
+    grain : int
+        How often one row counts in a released table, at least: more than 1 where noise is rounded finer than a row.
     """
 
     shape: Shape
@@ -58,16 +63,16 @@ class Margins:
 
     @cached_property
     def units(self) -> dict[Released, int]:
-        """What one row counts as in each released table: centring makes it as many as there are values."""
+        """How often one row counts in each released table: centring multiplies it by the number of values."""
         return {table: cells(self.shape, table.centred) * self.times[table] for table in self.strategy}
 
     @cached_property
     def times(self) -> dict[Released, int]:
-        """By which whole number each released table is multiplied, such that a row counts `grain` times at least."""
+        """The integer by which each released table is multiplied, such that a row counts `grain` times at least."""
         return {table: -(-self.grain // cells(self.shape, table.centred)) for table in self.strategy}
 
     def space(self, moves: Moves, reach: int, upper: int | None) -> Tables | CentredTables:
-        """Where the released tables lie, of at most `upper` rows, neighbours `reach` rows apart."""
+        """The space of the released tables, with at most `upper` rows and neighbours `reach` rows apart."""
         if any(table.centred for table in self.strategy):
             tables = tuple((table.columns, table.centred) for table in self.strategy)
             return CentredTables(self.shape, tables, moves, reach, upper, self.grain)
@@ -76,57 +81,57 @@ class Margins:
 
     @cached_property
     def shares(self) -> dict[Columns, dict[Released, int]]:
-        """How much each released table adds to each part."""
+        """The weights of released tables in each part."""
         laws = zip(self.strategy, self.mechanism.laws, strict=True)
-        nominal = {table: _nominal(law.single) / self.units[table] ** 2 for table, law in laws}
-        if not all(nominal.values()):  # no noise at all: whatever is finest tells everything
+        nominal = {table: _nominal_variance(law.single) / self.units[table] ** 2 for table, law in laws}
+        if not all(nominal.values()):  # no noise at all: the finest table determines everything
             nominal = dict.fromkeys(nominal, Fraction(1))
         return part_shares(self.shape, nominal, self.published)
 
     def variance(self, table: Columns) -> float:
         """The variance of every cell of a wanted table."""
         laws = zip(self.strategy, self.mechanism.laws, strict=True)
-        real = {each: law.mean("squared") / self.units[each] ** 2 for each, law in laws}
+        real = {name: law.mean("squared") / self.units[name] ** 2 for name, law in laws}
         return cell_variance(self.shape, self.shares, real, table)
 
     def half_width(self, table: Columns, confidence: float) -> float:
-        """How far off a cell of a wanted table is at most, with at least this probability, whatever the rows are."""
+        """Half-width of the interval of a cell of a wanted table, with at least this probability for every table."""
         return sum_half_width(self._terms(table), confidence)
 
     def mean_size(self, table: Columns) -> float:
-        """How far off a cell of a wanted table is on average."""
+        """The mean absolute error of a cell of a wanted table."""
         return sum_mean_size(self._terms(table))
 
     def _terms(self, table: Columns) -> list[tuple[Any, float, int]]:
-        """What the error of a cell of a wanted table is made of: (law, factor, how many)."""
+        """The error of a cell of a wanted table as a sum of noises: (law, factor, how many)."""
         laws = dict(zip(self.strategy, self.mechanism.laws, strict=True))
-        found = factors(self.shape, self.shares, table)
-        return [(laws[above].single, factor / self.units[above], many) for above, factor, many in found]
+        terms = factors(self.shape, self.shares, table)
+        return [(laws[above].single, factor / self.units[above], many) for above, factor, many in terms]
 
     def estimate(self, released: Sequence[Any]) -> dict[Columns, NDArray[Any]]:
-        """The wanted tables as exact fractions, in arrays: a total is the same in every one of them."""
-        listed = dict(zip(self.strategy, released, strict=True))
+        """Estimates of the wanted tables as arrays of exact fractions, with the same total in each."""
+        tables = dict(zip(self.strategy, released, strict=True))
         unit = math.lcm(*self.units.values())
         times = {table: unit // own for table, own in self.units.items()}
-        whole = estimates(self.shape, self.shares, listed, times, self.published)
+        numerator_tables = estimates(self.shape, self.shares, tables, times, self.published)
         return {
-            table: np.asarray(found * Fraction(1, unit * SCALE * cells(self.shape, table)), dtype=object)
-            for table, found in whole.items()
+            table: np.asarray(numerators * Fraction(1, unit * SCALE * cells(self.shape, table)), dtype=object)
+            for table, numerators in numerator_tables.items()
         }
 
 
 def margins_of(data: Mapping[str, Any], mechanism: NoisyTables) -> Margins:
-    """The marginal tables that a problem is about; nothing in its data is believed."""
+    """The marginal tables of a problem, whose data are not trusted."""
     shape, published = read_workload(data.get("workload"))
-    again, strategy = read_strategy(data.get("strategy"))
+    strategy_shape, strategy = read_strategy(data.get("strategy"))
     sizes = tuple(cells(shape, table.columns) for table in strategy)
-    if again != shape or sizes != tuple(law.dimension for law in mechanism.laws):
+    if strategy_shape != shape or sizes != tuple(law.dimension for law in mechanism.laws):
         raise InvalidInput("the released tables are not those that the noise is for.")
     return Margins(shape, published, strategy, mechanism, grain_of(data))
 
 
 def grain_of(data: Mapping[str, Any]) -> int:
-    """What one row counts as in a released table."""
+    """How often one row counts in a released table."""
     grain = data.get("grain")
     if type(grain) is not int or not 1 <= grain <= MOST_GRAIN:
         raise InvalidInput("a row counts as a whole number in a released table.")
@@ -134,14 +139,16 @@ def grain_of(data: Mapping[str, Any]) -> int:
 
 
 def mean_variance(data: Mapping[str, Any], mechanism: NoisyTables) -> float:
-    """The variance of the wanted numbers, averaged over all of them."""
-    found = margins_of(data, mechanism)
-    sizes = [cells(found.shape, table) for table in found.published]
-    return math.fsum(n * found.variance(table) for n, table in zip(sizes, found.published, strict=True)) / sum(sizes)
+    """The mean variance of the wanted numbers."""
+    margins = margins_of(data, mechanism)
+    sizes = [cells(margins.shape, table) for table in margins.published]
+    return math.fsum(n * margins.variance(table) for n, table in zip(sizes, margins.published, strict=True)) / sum(
+        sizes
+    )
 
 
 def hierarchy_of(data: Mapping[str, Any], mechanism: NoisyTables) -> Hierarchy:
-    """The hierarchy that a problem is about; nothing in its data is believed."""
+    """The hierarchy of a problem, whose data are not trusted."""
     tree = read_tree(data.get("workload"))
     try:
         strategy = tuple(int(level) for level in str(data.get("strategy")).split(","))
@@ -154,13 +161,13 @@ def hierarchy_of(data: Mapping[str, Any], mechanism: NoisyTables) -> Hierarchy:
 
 
 def hierarchy_variance(data: Mapping[str, Any], mechanism: NoisyTables) -> float:
-    """The variance of the counts of all nodes of a hierarchy, averaged over them."""
-    found = hierarchy_of(data, mechanism).variances
-    return math.fsum(float(level.sum()) for level in found) / sum(len(level) for level in found)
+    """The mean variance of the counts of all nodes of a hierarchy."""
+    variances = hierarchy_of(data, mechanism).variances
+    return math.fsum(float(level.sum()) for level in variances) / sum(len(level) for level in variances)
 
 
-def _nominal(single: Any) -> Fraction:
-    """The variance of one integer's noise as a fraction, or near to it: what shares are made by."""
+def _nominal_variance(single: Any) -> Fraction:
+    """The variance of one integer's noise as a fraction, exactly or nearly: shares are computed from it."""
     if hasattr(single, "variance"):
         return Fraction(single.variance)
     b = single.decay

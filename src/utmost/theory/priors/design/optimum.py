@@ -26,7 +26,7 @@ from utmost.theory.priors.design.geometric import geometric
 from utmost.theory.priors.design.phi import pure_levels
 from utmost.theory.priors.design.regular_priors import regularity
 from utmost.theory.priors.design.tight import column_peaks, with_peaks
-from utmost.theory.scalar.line_chains import moved
+from utmost.theory.scalar.line_chains import chain_values
 from utmost.theory.symmetry import find_symmetry
 
 METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
@@ -296,7 +296,7 @@ def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
         return None
     starts = table_chains(level, weights, table)
     t = np.arange(1, n)
-    tails = moved(level, np.broadcast_to(starts, (n, n - 1)), np.arange(n)[:, None] - t + 1)
+    tails = chain_values(level, np.broadcast_to(starts, (n, n - 1)), np.arange(n)[:, None] - t + 1)
     ends = np.ones((n, 1))
     matrix = np.maximum(np.hstack([ends, tails]) - np.hstack([tails, 0 * ends]), 0.0)
     matrix, _ = mix_until_private(matrix / matrix.sum(axis=1, keepdims=True), levels)

@@ -1,1 +1,1 @@
-"""The best mechanism for one number: staircases, canonical noise, chains, thresholds, tiers (LIM chapter 2)."""
+"""Design of mechanisms for one number: staircases, canonical noise, chains, thresholds, tiers (LIM chapter 2)."""

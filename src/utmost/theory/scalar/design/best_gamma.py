@@ -1,4 +1,4 @@
-"""The gamma of least cost: in closed form where there is one, else by a minimisation with a proof.
+"""The gamma with the lowest expected cost: in closed form if there is one, else by a minimisation with a proof.
 
 The cost of a staircase is a quotient of two polynomials in gamma, N/D with D > 0 (LIM (2.9)). That no gamma in [0, 1]
 costs less than (1 - 1e-12)·cost means N - (1 - 1e-12)·cost·D > 0 on [0, 1]: proved where all its Bernstein coefficients
@@ -70,7 +70,7 @@ def _minimise(level: ApproxDP, dimension: int, power: int) -> Fraction:
 
 
 def _narrow(cost: Callable[[Fraction], arb], start: Fraction, starts: list[Fraction]) -> Fraction:
-    """The best point near a start, to 64 bits: thirds of a shrinking interval."""
+    """Ternary search for the minimum near a start, to 64 bits."""
     low = max((x for x in starts if x < start), default=Fraction(0))
     high = min((x for x in starts if x > start), default=start)
     for _ in range(110):  # (2/3)^110 is below 2^-64
@@ -82,7 +82,7 @@ def _narrow(cost: Callable[[Fraction], arb], start: Fraction, starts: list[Fract
 
 
 def _find_negative(coefficients: list[arb], depth: int) -> Fraction | None:
-    """A point of [0, 1] where a polynomial is negative, or None as the proof that it is positive on all of [0, 1]."""
+    """A point of [0, 1] where a polynomial is negative, or None: then it is proved positive on all of [0, 1]."""
     n = len(coefficients) - 1
     bernstein = [sum((coefficients[k] * comb(i, k) / comb(n, k) for k in range(i + 1)), arb(0)) for i in range(n + 1)]
     waiting = [(bernstein, Fraction(0), Fraction(1))]

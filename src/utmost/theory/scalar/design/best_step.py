@@ -1,4 +1,4 @@
-"""Which staircase costs least, for a cost that is known by its values: in floats, in one dimension."""
+"""The staircase with the lowest expected cost, for a cost given as a function: in floats, in one dimension."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MOST_VALUES = 10**6
 
 
 def neighbours(law: LayerLaw) -> list[LayerLaw]:
-    """The staircases with one layer more or less on the upper step."""
+    """The staircases with one layer more or fewer on the upper step."""
     return [replace(law, upper=u) for u in (law.upper - 1, law.upper + 1) if 1 <= u <= law.period]
 
 
 def best_step_for(law: LayerLaw, cost: Callable[[int], float]) -> tuple[LayerLaw, float]:
-    """The staircase of least cost in one dimension, and that cost, for a cost known by its values; in floats."""
+    """The staircase with the lowest expected cost in one dimension, and that cost, in floats."""
     b, period = float(law.decay), law.period
-    blocks = 1 if b == 0 else math.ceil(45 / -math.log(b)) + 1  # what lies beyond weighs less than rounding
+    blocks = 1 if b == 0 else math.ceil(45 / -math.log(b)) + 1  # the mass beyond is below rounding
     if blocks * period > MOST_VALUES:
         raise TooLarge(
             f"{blocks * period} values of the cost would be needed at this epsilon; say 'l1' or 'l2', or allow a "
@@ -34,8 +34,8 @@ def best_step_for(law: LayerLaw, cost: Callable[[int], float]) -> tuple[LayerLaw
     if weights[-1] * values[-1, -1] > 1e-9 * max(float(weights @ values[:, 0]), values[0, -1]) and blocks > 1:
         raise InvalidInput("the cost grows too fast for its mean at this epsilon; allow a larger one.")
     spent, mass = np.cumsum(weights @ values), weights.sum() * np.arange(1, period + 1)
-    once = values[0, 0]  # the origin counts once, every other place twice
-    costs = (2 * (spent + b * (spent[-1] - spent)) - once) / (2 * (mass + b * (mass[-1] - mass)) - 1)
+    origin = values[0, 0]  # the origin counts once, every other place twice
+    costs = (2 * (spent + b * (spent[-1] - spent)) - origin) / (2 * (mass + b * (mass[-1] - mass)) - 1)
     best = int(np.argmin(costs))
     return replace(law, upper=best + 1), float(costs[best])
 

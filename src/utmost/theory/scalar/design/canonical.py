@@ -1,8 +1,8 @@
-"""Canonical noise: the best integer noise for counts, at every concave level.
+"""Canonical noise: optimal integer noise for counts, at every concave level.
 
-Awan and Vadhan (2023) and Awan and Ramasethu (arXiv 2308.08343): where one neighbour moves a whole number by at most
-one, no private noise on the integers has a lower expected cost, for any cost that grows with |k|, convex or not. At
-pure levels it is the geometric law, at mu-Gaussian levels a Gaussian rounded to whole numbers.
+Awan and Vadhan (2023) and Awan and Ramasethu (arXiv 2308.08343): at sensitivity 1 no private noise on the integers has
+a lower expected cost, for any cost that grows with |k|, convex or not. At pure levels it is the geometric law, at
+mu-Gaussian levels a rounded Gaussian.
 """
 
 from __future__ import annotations
@@ -34,15 +34,20 @@ COSTS = {"l1": "absolute", "l2": "squared"}
 
 @dataclass(frozen=True, eq=False)
 class CanonicalNoise:
-    """Canonical noise at a level, its law known exactly.
+    """Canonical noise at a level, with its exact law.
 
     Attributes
     ----------
-    level : the privacy it keeps for whole numbers at most one apart
-    cost : "l1" is |k|, "l2" is k^2, "within n" the probability of noise beyond ±n
-    law : the exact law
-    expected_cost : the mean cost of one draw
-    certificate : why no other noise is better
+    level : Level
+        The privacy level that it satisfies at sensitivity 1.
+    cost : str
+        "l1" is |k|, "l2" is k^2, "within n" the probability of noise beyond ±n.
+    law : CanonicalLaw
+        The exact law.
+    expected_cost : float
+        The mean cost of one draw.
+    certificate : Certificate
+        Why no other noise is better.
     """
 
     level: Level
@@ -53,11 +58,11 @@ class CanonicalNoise:
 
     def probability(self, k: ArrayLike) -> Any:
         """The probability of noise k: a float, or an array of them."""
-        return _plain(self.law.probability(as_integers(k)))
+        return _float_or_array(self.law.probability(as_integers(k)))
 
     def tail(self, k: ArrayLike) -> Any:
-        """The probability that the noise is k or more: a float, or an array of them."""
-        return _plain(self.law.tail(as_integers(k)))
+        """The probability that the noise is at least k: a float, or an array of them."""
+        return _float_or_array(self.law.tail(as_integers(k)))
 
     def half_width(self, confidence: Number) -> int:
         """The least n such that the noise is within ±n with at least this probability.
@@ -70,11 +75,11 @@ class CanonicalNoise:
         return self.law.half_width(as_confidence(confidence))
 
     def sample(self, size: int | None = None) -> Any:
-        """Noise alone, drawn exactly with the operating system's randomness: one draw, or an array of `size`."""
+        """Draw noise exactly with the operating system's randomness: one draw, or an array of `size`."""
         return self.law.sample(None if size is None else as_size(size))
 
     def release(self, value: Any) -> int:
-        """A whole number with exact noise: private where neighbours' numbers are at most one apart."""
+        """Add exact noise to an integer: private at sensitivity 1."""
         return int(as_private_vector(value, 1, exact_integer, "whole number")[0]) + int(self.sample())
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[np.int64]:
@@ -84,15 +89,15 @@ class CanonicalNoise:
         return np.asarray(generator.choice(places, size=as_size(size), p=masses / masses.sum()))
 
     def verify(self) -> Verification:
-        """Prove privacy again, and check what the noise costs and that its tails follow the level."""
+        """Prove privacy again, and check the expected cost and that the tails follow the level."""
         private = self.law.prove(1, self.level)
         t = np.arange(1, min(self.law.wide, 1000) + 1)
-        here, moved = self.law.tail(t), self.law.tail(t - 1)
-        off = float(np.abs(self.level.upper(here) - moved)[here > 0].max(initial=0.0))
+        tail, previous = self.law.tail(t), self.law.tail(t - 1)
+        off = float(np.abs(self.level.upper(tail) - previous)[tail > 0].max(initial=0.0))
         tight = Check("optimality", off < 1e-12, f"upper(Pr[X >= t]) = Pr[X >= t - 1] within {off:.1g}")
         value = self.law.mean(COSTS.get(self.cost, self.cost))
-        stated = Check("cost", math.isclose(value, self.expected_cost, rel_tol=1e-12), f"{value:.10g}")
-        checks = (private, tight, stated)
+        cost = Check("cost", math.isclose(value, self.expected_cost, rel_tol=1e-12), f"{value:.10g}")
+        checks = (private, tight, cost)
         proved: Any = "theorem" if all(check.passed for check in checks) else "unproved"
         return Verification(private.passed, proved, 0.0 if proved == "theorem" else math.inf, checks, REASON)
 
@@ -104,17 +109,17 @@ REASON = "Awan and Vadhan 2023: no private noise on the integers costs less, whe
 
 
 def canonical(privacy: Level | Number, cost: str = "l1") -> CanonicalNoise:
-    """The best noise for a count, at any concave level: pure, (epsilon, delta), Gaussian, or a pair of knots.
+    """Optimal noise for a count, at any concave level: pure, (epsilon, delta), Gaussian, or a pair of knots.
 
     Parameters
     ----------
     privacy : level or number
-        A number is an epsilon. `um.GaussianDP(1)` gives a Gaussian of standard deviation 1, rounded to whole numbers
+        A number is an epsilon. `um.GaussianDP(1)` gives a Gaussian of standard deviation 1, rounded to integers
         (the *discrete* Gaussian of that width is not 1-Gaussian private); `um.ApproxDP(1, 1e-6)` a geometric law with
-        its tails cut off.
+        truncated tails.
     cost : "l1", "l2" or "within n"
         What `expected_cost` states: the mean of |k|, of k^2, or the probability of noise beyond ±n. The noise is the
-        same for all of them: it is best for every cost that grows with |k|.
+        same for all of them: it is optimal for every cost that grows with |k|.
 
     Examples
     --------
@@ -132,5 +137,5 @@ def canonical(privacy: Level | Number, cost: str = "l1") -> CanonicalNoise:
     return CanonicalNoise(level, cost, law, law.mean(loss), certificate)
 
 
-def _plain(found: Any) -> Any:
-    return float(found) if np.ndim(found) == 0 else found
+def _float_or_array(values: Any) -> Any:
+    return float(values) if np.ndim(values) == 0 else values

@@ -2,9 +2,9 @@
 
 With U the level's upper function and c the point where U(c) = 1 − c, the law rises in a straight line from c to 1 − c
 between −½ and ½ (in units of the sensitivity), and from there on follows the level: F(x + 1) = U(F(x)). So a test
-between two answers that are one sensitivity apart is exactly as good as the level allows, at every threshold: nothing
-is given away. At pure levels it is the staircase with γ = ½ (Tulap), which is best for no cost but close to it for
-small ε; on whole numbers the same construction is best for every cost (`um.noise.canonical`).
+between two answers that are one sensitivity apart is exactly as good as the level allows, at every threshold: no
+privacy is wasted. At pure levels it is the staircase with γ = ½ (Tulap), which is optimal for no cost but close to it
+for small ε; on integers the same construction is optimal for every cost (`um.noise.canonical`).
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ from utmost.solution import Verification
 from utmost.theory.scalar.design.noise_arguments import as_size
 
 CELLS, NEGLIGIBLE, MOST_STEPS = 2000, 1e-15, 100_000
-"""Into how many cells a piece of the law is cut for means; which tails are left out, and after how many pieces."""
+"""Cells per piece of the law for means; tails that are ignored; the most pieces."""
 REASON = "Awan and Vadhan 2023: a law that follows its level is private for every event, not only for thresholds"
 
 
 @dataclass(frozen=True, eq=False)
 class ContinuousNoise:
-    """Canonical noise for real answers at most `sensitivity` apart: for study, and for choosing a grid.
+    """Canonical noise for real answers with a given sensitivity: for study, and for choosing a grid.
 
     Attributes
     ----------
-    level : the privacy it keeps
-    sensitivity : how far apart neighbours' answers are at most
+    level : Level
+        The privacy level that it satisfies.
+    sensitivity : float
+        The largest distance between neighbours' answers.
     """
 
     level: Level
@@ -47,7 +49,7 @@ class ContinuousNoise:
 
     @cached_property
     def _corner(self) -> float:
-        """c: where the straight piece begins."""
+        """c, where the straight piece begins."""
         return float(self.level.even_share()[1])
 
     def cdf(self, x: ArrayLike) -> Any:
@@ -59,13 +61,13 @@ class ContinuousNoise:
         >>> um.noise.canonical_continuous(1.0).cdf([-0.5, 0, 0.5]).round(6)
         array([0.268941, 0.5     , 0.731059])
         """
-        given = np.asarray(x, dtype=float) / self.sensitivity
-        steps = np.floor(np.abs(given) + 0.5).astype(np.int64)
-        inner = np.abs(given) - steps  # from -1/2 to 1/2, of the mirrored upper half
+        units = np.asarray(x, dtype=float) / self.sensitivity
+        steps = np.floor(np.abs(units) + 0.5).astype(np.int64)
+        inner = np.abs(units) - steps  # from -1/2 to 1/2, of the mirrored upper half
         base = np.clip(0.5 + (1 - 2 * self._corner) * inner, self._corner, 1 - self._corner)
-        lower = self.level.lower_after(steps, 1 - base)  # the tail beyond |x|, where no digits are lost
-        found = np.where(given < 0, lower, 1 - lower)
-        return float(found) if np.ndim(x) == 0 else found
+        lower = self.level.lower_after(steps, 1 - base)  # the tail beyond |x|, without loss of digits
+        probabilities = np.where(units < 0, lower, 1 - lower)
+        return float(probabilities) if np.ndim(x) == 0 else probabilities
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[np.float64]:
         """Noise from a seeded generator in floating point: for study, never for release."""
@@ -92,12 +94,12 @@ class ContinuousNoise:
         >>> round(noise.mean("l1"), 4), round(noise.mean(lambda x: x > 2), 4)
         (0.7989, 0.0455)
         """
-        named: dict[Any, Callable[[Floats], Floats]] = {"l1": lambda x: x, "l2": lambda x: x**2}
-        price = cost if callable(cost) else named.get(cost)
+        costs: dict[Any, Callable[[Floats], Floats]] = {"l1": lambda x: x, "l2": lambda x: x**2}
+        price = cost if callable(cost) else costs.get(cost)
         if price is None:
             raise InvalidInput(f"cost is {shown(cost)}; say 'l1', 'l2', or give a function of |x| that does not fall.")
         edges = np.linspace(-0.5, 0.5, cells + 1)
-        inner = 0.5 + (1 - 2 * self._corner) * edges  # the law in the straight piece, and moved outwards from there
+        inner = 0.5 + (1 - 2 * self._corner) * edges  # the law in the straight piece, then shifted outwards
         total, tail = 0.0, 1 - inner
         for step in range(MOST_STEPS):
             masses = tail[:-1] - tail[1:]
@@ -110,17 +112,17 @@ class ContinuousNoise:
         return total
 
     def verify(self) -> Verification:
-        """Check that the law follows its level, is even, and that no event breaks the promise, on fine cells.
+        """Check numerically that the law follows its level and is even, and no event on fine cells violates the level.
 
-        Privacy for all events rests on the theorem; here it is tried in floating point, for shifts up to the
+        Privacy for all events rests on the theorem; here it is checked in floating point, for shifts up to the
         sensitivity and events made of small cells.
         """
         x = np.linspace(-8, 8, 1601) * self.sensitivity
-        here, there = self.cdf(x), self.cdf(x + self.sensitivity)
-        follows = float(np.abs(self.level.upper(np.minimum(here, 1 - 1e-300)) - there)[here > 0].max(initial=0.0))
+        cdf, shifted_cdf = self.cdf(x), self.cdf(x + self.sensitivity)
+        follows = float(np.abs(self.level.upper(np.minimum(cdf, 1 - 1e-300)) - shifted_cdf)[cdf > 0].max(initial=0.0))
         even = float(np.abs(self.cdf(x) + self.cdf(-x) - 1).max())
         worst = max(self._excess(by, growth) for by in (0.1, 0.37, 0.5, 0.8, 1.0) for growth in (1.0, 1.3, 2.0, 5.0))
-        rising = float(np.diff(here).min(initial=0.0))
+        rising = float(np.diff(cdf).min(initial=0.0))
         checks = (
             Check("privacy", worst <= 1e-9, f"no event of small cells exceeds the level by more than {worst:.1g}"),
             Check("orbit", follows <= 1e-10, f"F(x + 1) = upper(F(x)) within {follows:.1g}"),
@@ -129,9 +131,9 @@ class ContinuousNoise:
         return Verification(checks[0].passed, "unproved", math.inf, checks, REASON)
 
     def _excess(self, shift: float, growth: float) -> float:
-        """By how much the likeliest events of small cells exceed a line above the level, for answers so far apart."""
+        """By how much the worst events of small cells exceed a supporting line of the level, after such a shift."""
         edges = np.arange(-4000, 4001) * (self.sensitivity / 100)
-        p, q = (np.diff(self.cdf(edges - moved * self.sensitivity)) for moved in (0.0, shift))
+        p, q = (np.diff(self.cdf(edges - distance * self.sensitivity)) for distance in (0.0, shift))
         allowed = float(self.level.intercept(np.array([growth]))[0])
         return float(np.maximum(p - growth * q, 0.0).sum()) - allowed
 
@@ -150,7 +152,7 @@ def canonical_continuous(privacy: Level | Number, sensitivity: Number = 1) -> Co
     privacy : level or number
         A number is an epsilon. (epsilon, delta), Gaussian and piecewise linear concave levels.
     sensitivity : number
-        How far apart neighbours' answers are at most.
+        The largest distance between neighbours' answers.
 
     Examples
     --------

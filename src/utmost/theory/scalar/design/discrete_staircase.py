@@ -1,9 +1,9 @@
-"""Noise for whole numbers: the discrete staircase, and the discrete Laplace law beside it.
+"""Noise on the integers: the discrete staircase, and discrete Laplace noise for comparison.
 
 Geng and Viswanath, *The Optimal Mechanism in Differential Privacy* (2016), in the discrete setting: among all noise on
-the integers that is epsilon-private for answers at most `sensitivity` apart, the least expected cost, for any symmetric
-cost that does not fall with |k|, is that of a staircase. The decay of a period is a rational at or just above
-e^-epsilon, so that every probability is a fraction and privacy is a comparison of fractions.
+the integers that is epsilon-private at a given sensitivity, a staircase has the lowest expected cost, for any symmetric
+cost that does not fall with |k|. The decay of a period is a rational at or just above e^-epsilon, so that every
+probability is a fraction and privacy is a comparison of fractions.
 """
 
 from __future__ import annotations
@@ -45,16 +45,22 @@ MOST_LAYERS = 10**6
 
 @dataclass(frozen=True, eq=False)
 class IntegerNoise:
-    """Noise on the integers, or on vectors of them, whose law is known exactly; `CannotCertify` if it is not private.
+    """Noise on the integers, or on vectors of them, with an exact law; `CannotCertify` if it is not private.
 
     Attributes
     ----------
-    level : the privacy it keeps for answers whose l1 distance is at most `sensitivity`
-    sensitivity : a whole number
-    cost : "l1" is |k|, "l2" is k^2 (of vectors the l1 norm, and the squared Euclidean norm), or as it was given
-    law : the exact law over the l1 layers
-    expected_cost : the mean cost of one draw
-    certificate : why no other noise is better, or that this is not known
+    level : ApproxDP
+        The pure privacy level that it satisfies at this sensitivity.
+    sensitivity : int
+        The l1 sensitivity.
+    cost : str or callable
+        "l1" is |k|, "l2" is k^2 (of vectors the l1 norm, and the squared Euclidean norm), or a function of k.
+    law : LayerLaw
+        The exact law over the l1 layers.
+    expected_cost : float
+        The mean cost of one draw.
+    certificate : Certificate
+        Why no other noise is better, or that this is not known.
     """
 
     level: ApproxDP
@@ -71,7 +77,7 @@ class IntegerNoise:
 
     @property
     def dimension(self) -> int:
-        """How many numbers an answer has."""
+        """The length of an answer."""
         return self.law.dimension
 
     def probability(self, k: ArrayLike, exact: bool = False) -> Any:
@@ -81,27 +87,27 @@ class IntegerNoise:
         """
         norms = self._norms(k)
         if exact:
-            return self.law.point_mass(_single(norms))
-        return _plain(np.exp(_log(self.law.top) + self._fall(self.law.step(norms))))
+            return self.law.point_mass(_single_integer(norms))
+        return _float_or_array(np.exp(_log(self.law.top) + self._log_power(self.law.step(norms))))
 
     def tail(self, k: ArrayLike, exact: bool = False) -> Any:
-        """The probability that the noise is k or more: a float, or an array of them; with `exact=True` a Fraction."""
+        """The probability that the noise is at least k: a float, or an array of them; with `exact=True` a Fraction."""
         if self.dimension != 1:
             raise InvalidInput("vectors have no order; `law.tail(n)` is the probability that the l1 norm is n or more.")
         at = as_integers(k)
-        n = np.asarray(np.maximum(at, 1 - at))  # k or more is as likely as -k or less, and all but 1 - k or more
+        n = np.asarray(np.maximum(at, 1 - at))  # Pr[K >= k] = Pr[K <= -k] = 1 - Pr[K >= 1 - k]
         if exact:
-            half = self.law.tail(_single(n)) / 2
+            half = self.law.tail(_single_integer(n)) / 2
             return half if at > 0 else 1 - half
         law, b = self.law, float(self.law.decay)
         place = np.asarray(n % law.period).astype(float)
         rest = np.maximum(law.upper - place, 0) + b * (law.period - np.maximum(place, law.upper))
         onward = b * (law.upper + b * (law.period - law.upper)) / float(1 - law.decay)
-        above = np.exp(_log(law.top) + self._fall(n // law.period)) * (rest + onward)
-        return _plain(np.where(at > 0, above, 1 - above))
+        above = np.exp(_log(law.top) + self._log_power(n // law.period)) * (rest + onward)
+        return _float_or_array(np.where(at > 0, above, 1 - above))
 
     def half_width(self, confidence: Number) -> int:
-        """The least n such that the noise is within ±n (its l1 norm, of a vector) with at least this probability.
+        """The least n such that the noise (its l1 norm, of a vector) is within ±n with at least this probability.
 
         Decided on the exact law.
 
@@ -118,14 +124,14 @@ class IntegerNoise:
         return first_integer(suffices)
 
     def sample(self, size: int | None = None) -> Any:
-        """Noise alone, drawn exactly with the operating system's randomness: one draw, or an array of `size` of them.
+        """Draw noise exactly with the operating system's randomness: one draw, or an array of `size` of them.
 
-        Arrays hold 64-bit integers where these hold every draw, else Python's own.
+        Arrays hold 64-bit integers if every draw fits, else Python integers.
         """
         count = 1 if size is None else as_size(size)
         if self.dimension == 1 and self._draws.fits:
-            drawn = self._draws.draw(count)
-            return int(drawn[0]) if size is None else drawn
+            draws = self._draws.draw(count)
+            return int(draws[0]) if size is None else draws
         points = [draw_point(self.law) for _ in range(count)]
         if size is None:
             return points[0][0] if self.dimension == 1 else points[0]
@@ -133,16 +139,18 @@ class IntegerNoise:
         return table[:, 0] if self.dimension == 1 else table
 
     def release(self, value: Any) -> Any:
-        """A whole number, or a sequence of `dimension` of them, with exact noise: private for the sensitivity.
+        """Add exact noise to an integer, or a sequence of `dimension` of them: private for the sensitivity.
 
         Examples
         --------
         >>> isinstance(discrete_staircase(1.0).release(10**30), int)
         True
         """
-        whole = as_private_vector(value, self.dimension, exact_integer, "whole number")
+        integers = as_private_vector(value, self.dimension, exact_integer, "whole number")
         noise = self.sample()
-        return whole[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(whole, noise, strict=True))
+        return (
+            integers[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(integers, noise, strict=True))
+        )
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[np.int64]:
         """Noise from a seeded generator in floating point: for study, never for release."""
@@ -151,7 +159,7 @@ class IntegerNoise:
         if reach > MOST_LAYERS:
             raise TooLarge(f"a table of {reach} layers does not fit; use the continuous law's simulate, or sample.")
         counts = np.diff([float(count_points(self.dimension, n)) for n in range(reach + 1)])
-        masses = counts * np.exp(self._fall(self.law.step(np.arange(reach))))
+        masses = counts * np.exp(self._log_power(self.law.step(np.arange(reach))))
         layers = generator.choice(reach, size=count, p=masses / masses.sum())
         if self.dimension == 1:
             return np.asarray(layers * generator.choice([-1, 1], size=count))
@@ -160,14 +168,14 @@ class IntegerNoise:
         return np.array(points, dtype=np.int64).reshape(count, self.dimension)
 
     def verify(self) -> Verification:
-        """Prove privacy again from the law alone, in exact arithmetic, and optimality where a theorem gives it."""
+        """Prove privacy again from the law alone, in exact arithmetic, and optimality if it is claimed."""
         private = (self._check_privacy(), self._check_total())
         optimum = self._check_optimum()
         checks = (*private, *optimum)
         proved: Any = self.certificate.claim if all(check.passed for check in checks) else "unproved"
-        relies = "points within the sensitivity lie on layers within the sensitivity; " + self.certificate.reason
+        premise = "points within the sensitivity lie on layers within the sensitivity; " + self.certificate.reason
         gap = 0.0 if proved == "theorem" else math.inf
-        return Verification(all(check.passed for check in private), proved, gap, checks, relies)
+        return Verification(all(check.passed for check in private), proved, gap, checks, premise)
 
     def _check_privacy(self) -> Check:
         law, reach = self.law, self.sensitivity
@@ -180,33 +188,33 @@ class IntegerNoise:
         return Check("privacy", keeps_level(self.level, law.decay, steps), f"{self.level}: {detail}, exactly")
 
     def _check_total(self) -> Check:
-        """Layers up to a bound one by one, the rest in closed form."""
+        """Check that the probabilities sum to 1: layers up to a bound one by one, the rest in closed form."""
         bound = min(2 * self.law.period, 1000)
         counts = [count_points(self.dimension, n) for n in range(bound + 1)]
-        near = sum((counts[n + 1] - counts[n]) * self.law.point_mass(n) for n in range(bound))
-        return Check("law", near + self.law.tail(bound) == 1, "all probabilities add up to 1, in rationals")
+        head = sum((counts[n + 1] - counts[n]) * self.law.point_mass(n) for n in range(bound))
+        return Check("law", head + self.law.tail(bound) == 1, "all probabilities add up to 1, in rationals")
 
     def _check_optimum(self) -> tuple[Check, ...]:
         if self.certificate.claim != "theorem":
             return ()
         exact = exact_cost(self.cost)
         if exact is not None:
-            best, road = all(exact(self.law) <= exact(other) for other in neighbours(self.law)), "in rationals"
+            best, road = all(exact(self.law) <= exact(neighbour) for neighbour in neighbours(self.law)), "in rationals"
             value = float(exact(self.law))
         else:
-            found, value = best_step_for(self.law, self.cost)  # type: ignore[arg-type]
-            best, road = found.upper == self.law.upper, "in floating point"
-        held = best and self.law.period == self.sensitivity
-        stated = math.isclose(self.expected_cost, value, rel_tol=1e-12)
+            optimum, value = best_step_for(self.law, self.cost)  # type: ignore[arg-type]
+            best, road = optimum.upper == self.law.upper, "in floating point"
+        optimal = best and self.law.period == self.sensitivity
+        cost_agrees = math.isclose(self.expected_cost, value, rel_tol=1e-12)
         detail = f"r = {self.law.upper} of {self.law.period} costs no more than its neighbours, {road}"
-        return Check("optimality", held, detail), Check("cost", stated, f"{value:.10g}")
+        return Check("optimality", optimal, detail), Check("cost", cost_agrees, f"{value:.10g}")
 
     @cached_property
     def _draws(self) -> IntegerDraws:
         return IntegerDraws(self.law)
 
-    def _fall(self, steps: Any) -> Any:
-        """The logarithm of decay^steps; of decay 0, minus infinity from the first step on."""
+    def _log_power(self, steps: Any) -> Any:
+        """The logarithm of decay^steps; for decay 0, minus infinity from the first step on."""
         count = np.asarray(steps).astype(float)
         return np.where(count == 0, 0.0, np.maximum(count, 1) * _log(self.law.decay))
 
@@ -228,19 +236,23 @@ class IntegerNoise:
 def discrete_staircase(
     privacy: Level | Number, sensitivity: int = 1, cost: Cost = "l1", dimension: int = 1
 ) -> IntegerNoise:
-    """The best noise for an answer that is a whole number and changes by at most `sensitivity` between neighbours.
-
-    Parameters
-    ----------
-    privacy : a pure level, or an epsilon above 0
-    sensitivity : whole number, 1 or more; of vectors, in l1 norm
-    cost : "l1", "l2", "within n" (the probability of noise beyond ±n, in l1 norm), or a callable of an integer k,
-        symmetric and not falling as |k| grows
-    dimension : how many numbers an answer has; for more than one, the cost is named
+    """Optimal noise for an integer answer with a given sensitivity.
 
     In one dimension a theorem (Geng and Viswanath 2016): no private noise costs less. For vectors it is the discrete
     form of a theorem about densities (Melbourne, Diaz and Asoodeh 2026); on a lattice nothing is proved, and the
     certificate says so.
+
+    Parameters
+    ----------
+    privacy : level or number
+        A pure level, or an epsilon above 0.
+    sensitivity : int
+        At least 1; for vectors, in l1 norm.
+    cost : str or callable
+        "l1", "l2", "within n" (the probability of noise beyond ±n, in l1 norm), or a function of an integer k,
+        symmetric and not falling as |k| grows.
+    dimension : int
+        Length of the answer; above 1, the cost must be named.
 
     Examples
     --------
@@ -267,7 +279,7 @@ def discrete_staircase(
 def discrete_laplace(
     privacy: Level | Number, sensitivity: int = 1, cost: str = "l1", dimension: int = 1
 ) -> IntegerNoise:
-    """Discrete Laplace (two-sided geometric) noise: the usual way, for comparison.
+    """Discrete Laplace (two-sided geometric) noise, the standard choice, for comparison.
 
     Examples
     --------
@@ -292,14 +304,14 @@ def _certificate(dimension: int, method: str) -> Certificate:
     return Certificate("unproved", reason, "expected cost", method, notes=notes)
 
 
-def _single(n: NDArray[Any]) -> int:
+def _single_integer(n: NDArray[Any]) -> int:
     if n.ndim:
         raise InvalidInput("exact probabilities come one at a time; give one point.")
     return int(n)
 
 
-def _plain(found: Any) -> Any:
-    return float(found) if np.ndim(found) == 0 else found
+def _float_or_array(values: Any) -> Any:
+    return float(values) if np.ndim(values) == 0 else values
 
 
 def _log(value: Fraction) -> float:

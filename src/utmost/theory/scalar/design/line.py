@@ -1,4 +1,4 @@
-"""One number on a line: the best mechanism known for it at any level, with the proof of how good it is.
+"""One number on a line: the best known mechanism at any level, with a theorem or a bound.
 
 | neighbours | level | mechanism | proof |
 |---|---|---|---|
@@ -9,8 +9,8 @@
 | any | zCDP | discrete Gaussian noise, best remap | none |
 | farther apart | (epsilon, delta), Gaussian | the best of truncated, canonical, rounded Gaussian | bound from pairs |
 
-Every candidate's expected loss under the prior is computed from its law, and the least is taken. Unbiased answers are
-the noise alone. Everything is chosen from public parameters.
+Every candidate's expected loss under the prior is computed from its law, and the smallest is taken. Unbiased answers
+are the noisy number itself. Everything is chosen from public parameters.
 """
 
 from __future__ import annotations
@@ -45,40 +45,40 @@ from utmost.theory.scalar.line_table import TableLine
 from utmost.theory.vector.design.vectors import gaussian_law
 
 MOST_POINTS, MOST_PAIRS = 150, 600
-"""Up to how many points and pairs of neighbours the linear program is solved."""
+"""The largest linear program: points, and pairs of neighbours."""
 MOST_CHAINS, MOST_WEIGHTED = 4 * 10**6, 10**8
-"""Up to how many thresholds times steps chains are optimised one by one: few of them differ, or all, by a prior."""
+"""The most thresholds times steps for which chains are optimised: under the uniform prior few differ, else all."""
 MOST_DIGITS = 2**22
 ExactCost: TypeAlias = Callable[[LayerLaw], Fraction]
-"""What noise of a law costs, exactly."""
+"""The exact expected cost of a law."""
 LONG = 1000
-"""From so many points on the ends of a line hardly matter to how accurate a best guess is."""
+"""From this many points on boundary effects on the accuracy of best guesses are negligible."""
 
 
 def best_on_line(
     line: Line, level: Level | Number, loss: str = "absolute", prior: Any = None, unbiased: bool = False
 ) -> Solution:
-    """The best mechanism known for an integer on a line, and what is proved about better ones.
+    """The best known mechanism for an integer on a line, with a theorem or a lower bound.
 
     Parameters
     ----------
     line : Line
-        Where the private integer lies, and how far one neighbour moves it.
+        The range of the private integer, and the sensitivity.
     level : level or number
         The privacy of one answer; a number is an epsilon. Pure, (epsilon, delta), Gaussian levels and pairs of knots.
     loss : "absolute", "squared", "zero-one" or "within k"
-        What is to be small on average under the prior.
+        The loss whose average under the prior is minimised.
     prior : sequence of probabilities, optional
-        How likely each point of the line is, in order; None is uniform.
+        The probability of each point of the line, in order; None is uniform.
     unbiased : bool
-        Release the number with noise of mean 0 and nothing else: not the best guess, and not cut off at the ends. So
-        it is on an unbounded line, `Line(None, None, reach)`, where no mechanism at all has a smaller worst loss.
+        Release the noisy number itself, which has mean 0 noise and may lie beyond the ends. On an unbounded line,
+        `Line(None, None, reach)`, it always is, and no mechanism has a smaller worst-case loss.
 
     Returns
     -------
     Solution
-        `sample(point)` draws exactly; the mechanism knows its law, its losses by any loss, and what to believe after
-        an answer.
+        `sample(point)` draws exactly; the mechanism has its law, its expected losses, and the posterior after an
+        answer.
 
     Examples
     --------
@@ -98,13 +98,13 @@ def best_on_line(
     if weights is None:
         return _uniform(line, level, loss, unbiased)
     mechanism, prices = _best(line, level, loss, weights, unbiased)
-    return _proved(mechanism, level, prices)
+    return _with_certificate(mechanism, level, prices)
 
 
 def sketch_on_line(line: Line, level: Level, loss: str, prior: Any = None, unbiased: bool = False) -> Solution:
     """The mechanism of `best_on_line` without its proof, for a search over many levels.
 
-    On long lines a best guess errs hardly less than its noise: there the noise stands for it.
+    On long lines best guesses are hardly better than the noisy number: there the noise stands for them.
 
     Examples
     --------
@@ -125,22 +125,22 @@ def sketch_on_line(line: Line, level: Level, loss: str, prior: Any = None, unbia
 @lru_cache(maxsize=64)
 def _uniform(line: Line, level: Level, loss: str, unbiased: bool) -> Solution:
     mechanism, prices = _best(line, level, loss, None, unbiased)
-    return _proved(mechanism, level, prices)
+    return _with_certificate(mechanism, level, prices)
 
 
 def _best(
     line: Line, level: Level, loss: str, prior: Floats | None, unbiased: bool
 ) -> tuple[LineMechanism, dict[str, Any]]:
-    """The mechanism, and dual prices where a linear program was solved."""
+    """The best mechanism among the candidates, and dual prices if a linear program was solved."""
     reach = max(line.reach, 1)
     if unbiased:
         return NoisyLine(line, _best_noise(line, level, loss), loss, prior, "none"), {}
     if reach == 1 and not _is_pure(level) and not isinstance(level, ZCDP) and loss in ("absolute", "squared"):
-        found = _chains(line, level, loss, prior)
-        if found is not None:
-            return found, {}
-    noises = [_on_line(line, law, loss, prior) for law in _noises(level, reach, loss)]
-    best: LineMechanism = min(noises, key=lambda found: found.expected(loss))
+        chains = _chains(line, level, loss, prior)
+        if chains is not None:
+            return chains, {}
+    noises = [_with_remap(line, law, loss, prior) for law in _noises(level, reach, loss)]
+    best: LineMechanism = min(noises, key=lambda noise: noise.expected(loss))
     if reach == 1:
         return best, {}
     table, prices = _program(line, level, loss, prior)
@@ -163,7 +163,7 @@ def _is_pure(level: Level) -> bool:
 
 
 def _noises(level: Level, reach: int, loss: str) -> Iterator[Any]:
-    """Laws of noise that keep a level for moves up to the reach."""
+    """Noise laws that satisfy a level at this sensitivity."""
     if isinstance(level, ZCDP) or (isinstance(level, ApproxDP) and level.delta and reach > 1):
         law = gaussian_law(level, reach * reach)
         if isinstance(law, RoundedGaussian | DiscreteGaussian):
@@ -171,12 +171,12 @@ def _noises(level: Level, reach: int, loss: str) -> Iterator[Any]:
         if isinstance(level, ZCDP):
             return
     if isinstance(level, ApproxDP):
-        if 0 < level.log_growth < math.inf:  # pure noise keeps a delta too
+        if 0 < level.log_growth < math.inf:  # pure noise satisfies (epsilon, delta), too
             steps = exact_cost({"absolute": "l1", "squared": "l2"}.get(loss) or f"within {tolerance(loss)}")
             assert steps is not None
             yield LayerNoise(best_step(LayerLaw(decay_above(level), reach, 1), steps))
             geometric = LayerNoise(LayerLaw(decay_above(level, reach), 1, 1))
-            if reach > 1 and geometric.wide <= MOST_GUESSED:  # wider, and nothing is remapped: the staircase is better
+            if reach > 1 and geometric.wide <= MOST_GUESSED:  # wider noise is not remapped, and the staircase is better
                 yield geometric
         if level.delta or level.log_growth == 0:
             require_canonical(level)
@@ -192,28 +192,30 @@ def _noises(level: Level, reach: int, loss: str) -> Iterator[Any]:
 
 
 def _share(level: ApproxDP, steps: int) -> ApproxDP:
-    """The level of one step of which so many in a row keep a level: its delta a rational just below what is allowed."""
+    """The level of one step such that `steps` steps satisfy a level; its delta is a rational just below the largest."""
     if level.log_growth == 0:
         return ApproxDP(0, level.delta / steps)
     with ctx.workprec(256):
-        whole = arb(as_fmpq(level.ratio)).log() + arb(as_fmpq(Fraction(level.exponent)))
-        one = endpoints(whole / steps)[0]
-        epsilon = Fraction(math.floor(one * 2**80), 2**80) if level.ratio != 1 else Fraction(level.exponent) / steps
-        each = arb(as_fmpq(epsilon)).expm1() / (steps * arb(as_fmpq(epsilon))).expm1() * as_fmpq(level.delta)
-        least = endpoints(each)[0]
-    bits = 64 + max(0, -math.frexp(float(least))[1])
-    return ApproxDP(epsilon, Fraction(math.floor(least * 2**bits) - 1, 2**bits))
+        total_epsilon = arb(as_fmpq(level.ratio)).log() + arb(as_fmpq(Fraction(level.exponent)))
+        step_epsilon = endpoints(total_epsilon / steps)[0]
+        epsilon = (
+            Fraction(math.floor(step_epsilon * 2**80), 2**80) if level.ratio != 1 else Fraction(level.exponent) / steps
+        )
+        step_delta = arb(as_fmpq(epsilon)).expm1() / (steps * arb(as_fmpq(epsilon))).expm1() * as_fmpq(level.delta)
+        delta_below = endpoints(step_delta)[0]
+    bits = 64 + max(0, -math.frexp(float(delta_below))[1])
+    return ApproxDP(epsilon, Fraction(math.floor(delta_below * 2**bits) - 1, 2**bits))
 
 
-def _on_line(line: Line, law: Any, loss: str, prior: Floats | None) -> NoisyLine:
-    """Noise with its best remap, or cut off at the ends where a table of guesses would not fit."""
-    found = NoisyLine(line, law, loss, prior, "best")
-    listed = prior is not None and (line.points + 2 * law.wide) * (2 * law.wide + 1) > MOST_TABLE
-    return NoisyLine(line, law, loss, prior, "cut") if listed or not found.guesses else found
+def _with_remap(line: Line, law: Any, loss: str, prior: Floats | None) -> NoisyLine:
+    """Noise with its optimal remap, or clamped to the ends where a table of guesses would not fit."""
+    mechanism = NoisyLine(line, law, loss, prior, "best")
+    too_large = prior is not None and (line.points + 2 * law.wide) * (2 * law.wide + 1) > MOST_TABLE
+    return NoisyLine(line, law, loss, prior, "cut") if too_large or not mechanism.guesses else mechanism
 
 
 def _chains(line: Line, level: Level, loss: str, prior: Floats | None) -> ChainLine | None:
-    """The chain optimum of a count; None where the chains are too many to be listed, or too long to be optimised."""
+    """The optimal chains of a count; None where they are too many to list, or too long to optimise one by one."""
     require_canonical(level)
     if line.points > MOST_LISTED:
         return None
@@ -227,8 +229,8 @@ def _chains(line: Line, level: Level, loss: str, prior: Floats | None) -> ChainL
 
 
 def _program(line: Line, level: Level, loss: str, prior: Floats | None) -> tuple[TableLine | None, dict[str, Any]]:
-    """The linear program's optimum where it is small enough, certified, and its dual prices."""
-    few = 1 if _is_pure(level) else 5  # a delta takes a variable for every answer and pair of neighbours
+    """The optimum of the linear program, certified, and its dual prices; None where it is too large."""
+    few = 1 if _is_pure(level) else 5  # a delta adds a variable for every answer and pair of neighbours
     if (
         not isinstance(level, ApproxDP)
         or few * max(line.points / MOST_POINTS, line.points * line.reach / MOST_PAIRS) > 1
@@ -247,11 +249,11 @@ def _program(line: Line, level: Level, loss: str, prior: Floats | None) -> tuple
     return TableLine(line, certified.weights, certified.bits, loss, prior), prices  # type: ignore[union-attr]
 
 
-# ---- which staircase costs least ----
+# ---- the best staircase ----
 
 
 def exact_cost(cost: Any) -> ExactCost | None:
-    """What a name ("l1", "l2", "within 3") stands for, as a function of the law; None for a callable."""
+    """The expected cost that a name ("l1", "l2", "within 3") stands for, as a function of the law; else None."""
     if callable(cost):
         return None
     if cost in ("l1", "l2"):
@@ -273,7 +275,7 @@ def _tail(law: LayerLaw, n: int) -> Fraction:
 
 
 def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
-    """The staircase of least cost: coarse strides, finer ones around the best, then neighbours, all in fractions.
+    """The staircase with the lowest expected cost, by a search with ever finer strides, all in fractions.
 
     Let L_r be the mean cost at place r of all periods. Raising place r to the upper step mixes L_r into the mean, so
     cost(r + 1) lies between cost(r) and L_r. In one dimension L_r does not fall with r if the cost does not fall with
@@ -287,15 +289,15 @@ def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
         return costs[upper]
 
     best, stride = 1, law.period
-    if law.dimension == 1:  # the best continuous staircase for the mean size has this share of a period up
-        root = math.sqrt(law.decay)  # 0 at epsilon 3000, where 1/decay is more than a float holds
+    if law.dimension == 1:  # start from the optimal share of a period on the upper step for continuous noise and |x|
+        root = math.sqrt(law.decay)  # 0 at epsilon 3000, where 1/decay overflows a float
         best = min(max(1, round(law.period * root / (1 + root))), law.period)
-        if all(at(best) <= at(other) for other in (best - 1, best + 1) if 1 <= other <= law.period):
+        if all(at(best) <= at(neighbour) for neighbour in (best - 1, best + 1) if 1 <= neighbour <= law.period):
             stride = 1
     while stride > 1:
         reach, stride = stride, max(1, stride // 16)
-        tried = range(max(1, best - reach), min(law.period, best + reach) + 1, stride)
-        best = min((best, *tried), key=at)
+        candidates = range(max(1, best - reach), min(law.period, best + reach) + 1, stride)
+        best = min((best, *candidates), key=at)
     while (better := min((best, max(1, best - 1), min(law.period, best + 1)), key=at)) != best:
         best = better
     return replace(law, upper=best)
@@ -304,7 +306,7 @@ def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
 # ---- proofs ----
 
 
-def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any]) -> Solution:
+def _with_certificate(mechanism: LineMechanism, level: Level, prices: dict[str, Any]) -> Solution:
     line, loss, prior = mechanism.line, mechanism.loss, mechanism.prior
     unbiased = isinstance(mechanism, NoisyLine) and mechanism.remap == "none"
     value = mechanism.expected(loss)
@@ -314,7 +316,7 @@ def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any]) -> S
     if theorem is not None:
         certificate = certificate_of(problem, mechanism, "theorem", gap=0.0, evidence={"proof": theorem})
         return Solution(problem, mechanism, value, certificate)
-    bound, evidence = max(_bounds(problem, prices), key=lambda found: found[0], default=(0.0, {}))
+    bound, evidence = max(_bounds(problem, prices), key=lambda bound: bound[0], default=(0.0, {}))
     if not 0 < bound <= value * (1 + 1e-9):
         certificate = certificate_of(problem, mechanism, "unproved")
     else:
@@ -323,7 +325,7 @@ def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any]) -> S
 
 
 def _theorem(mechanism: LineMechanism, level: Level) -> str | None:
-    """The theorem that makes a mechanism the best one, if there is one."""
+    """The key of the theorem that proves a mechanism optimal, if there is one."""
     if isinstance(mechanism, ChainLine):
         return "chains"
     if not isinstance(mechanism, NoisyLine):
@@ -339,7 +341,7 @@ def _theorem(mechanism: LineMechanism, level: Level) -> str | None:
 
 
 def _bounds(problem: Problem, prices: dict[str, Any]) -> Iterator[tuple[float, dict[str, Any]]]:
-    """What no private mechanism's expected loss is below, by every road that is open, with its evidence."""
+    """Lower bounds on the expected loss, by every method that applies, with their evidence."""
     line, level, loss = problem.space, problem.privacy, problem.data["loss"]
     roads = [prices] if prices else []
     if problem.data["prior"] is None:
@@ -348,21 +350,21 @@ def _bounds(problem: Problem, prices: dict[str, Any]) -> Iterator[tuple[float, d
     for evidence in roads:
         try:
             yield proved_bound(problem, evidence), evidence
-        except UtmostError:  # this road is closed here
+        except UtmostError:  # the method does not apply
             continue
 
 
 def _flows(line: Line, level: Level, loss: str) -> list[dict[str, Any]]:
-    """The flow of the best staircase; for squared losses with the growth that costs least at the ends."""
+    """Evidence of the dual flow of the best staircase; for squared losses with the best growth at the ends."""
     if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf:
         return []
     law = next(law for law in _noises(level, max(line.reach, 1), loss) if isinstance(law, LayerNoise))
     b, upper = law.law.decay, law.law.upper
     growth = b / (1 - b)
-    if level.delta:  # errors are cut off where they are as rare as delta
+    if level.delta:  # errors are truncated where they are as rare as delta
         cut = max(2, math.ceil(-math.log(level.delta) / level.log_growth))
-        tried = [step for step in (upper, upper - 1, upper + 1) if 1 <= step <= line.reach]
-        return [{"proof": "flow", "upper": step, "cut": cut, "growth": write_rational(growth)} for step in tried]
+        steps = [step for step in (upper, upper - 1, upper + 1) if 1 <= step <= line.reach]
+        return [{"proof": "flow", "upper": step, "cut": cut, "growth": write_rational(growth)} for step in steps]
     if loss == "squared":
         growth += Fraction(max(float(line.reach * b / (1 - b) ** 2) / math.sqrt(law.mean(loss)), 1e-12))
     return [{"proof": "flow", "upper": upper, "growth": write_rational(growth)}]

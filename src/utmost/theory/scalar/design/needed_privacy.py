@@ -1,4 +1,4 @@
-"""The question the other way round: how much privacy has to be spent for an answer that is good to ±x."""
+"""The inverse question: the privacy level needed for a given accuracy."""
 
 from __future__ import annotations
 
@@ -22,20 +22,27 @@ def smallest_epsilon(
     grid: Number | None = None,
     **options: Any,
 ) -> float:
-    """The least epsilon at which noise stays within ±half_width with a given confidence.
+    """The smallest epsilon at which noise stays within ±half_width with a given confidence.
 
     Parameters
     ----------
-    half_width : how far off an answer may be (in l1 norm, of vectors)
-    confidence : with what probability it must not be farther off
-    make : which noise: `staircase`, `laplace`, `discrete_staircase` or `discrete_laplace`
-    grid : the grid of the release, whose rounding then counts too; only for noise on real numbers
-    options : what `make` takes besides privacy, such as sensitivity
+    half_width : number
+        The largest acceptable error (in l1 norm, of vectors).
+    confidence : number
+        The probability that the error is within it.
+    make : callable
+        The noise: `staircase`, `laplace`, `discrete_staircase` or `discrete_laplace`.
+    grid : number, optional
+        The grid of the release, whose rounding then counts too; only for noise on real numbers.
+    options : keyword arguments
+        Arguments of `make` besides privacy, such as sensitivity.
 
-    The answer is rounded up by at most a relative 1e-9, and the half-width at it is checked. Every larger epsilon does
-    too for `laplace`, and for the staircase in one dimension with the l1 cost: with s = e^(-epsilon/2), the chance of
-    noise beyond k + t sensitivities is s^2k times max(1 - t(1 - s^2)/s, s^2 + (1 - t)(1 - s^2)s), which grows with s.
-    For other noise the search finds an epsilon right below which the half-width is not kept.
+    Notes
+    -----
+    The answer is rounded up by at most a relative 1e-9, and the half-width at it is checked. Every larger epsilon
+    suffices, too, for `laplace`, and for the staircase in one dimension with the l1 cost: with s = e^(-epsilon/2), the
+    probability of noise beyond k + t sensitivities is s^2k times max(1 - t(1 - s^2)/s, s^2 + (1 - t)(1 - s^2)s), which
+    grows with s. For other noise the search finds an epsilon just below which the half-width is exceeded.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What may be asked of noise: each argument checked at the door, and private values never repeated in an error."""
+"""Validation of the arguments of noise; error messages never contain private values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_INTEGER = 2**56
 
 
 def as_noise_level(privacy: Level | Number) -> ApproxDP:
-    """A pure level above 0: what noise is designed for."""
+    """Convert to a pure level above 0."""
     level = as_level(privacy)
     try:
         pure = require_pure(level)
@@ -31,12 +31,12 @@ def as_noise_level(privacy: Level | Number) -> ApproxDP:
 
 
 def as_dimension(dimension: Any) -> int:
-    """How many numbers an answer has."""
+    """Validate the dimension of an answer."""
     return as_whole(dimension, "dimension", 1, 100)
 
 
 def as_positive(value: Number, name: str) -> Fraction:
-    """A rational number above 0."""
+    """Convert to a rational number above 0."""
     exact = as_rational(value, name)
     if exact <= 0:
         raise InvalidInput(f"{name} is {value!r}; it must be above 0.")
@@ -44,7 +44,7 @@ def as_positive(value: Number, name: str) -> Fraction:
 
 
 def as_confidence(confidence: Number) -> Fraction:
-    """A probability at least 0 and below 1."""
+    """Convert to a confidence, at least 0 and below 1."""
     chance = as_rational(confidence, "the confidence")
     if not 0 <= chance < 1:
         raise InvalidInput(f"the confidence is {confidence!r}; give a probability from 0 to below 1, such as 0.95.")
@@ -52,14 +52,14 @@ def as_confidence(confidence: Number) -> Fraction:
 
 
 def as_size(size: Any) -> int:
-    """How many draws."""
+    """Validate a number of draws."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
         raise InvalidInput(f"size is {size!r}; give how many draws, 0 or more.")
     return int(size)
 
 
 def as_integers(k: ArrayLike) -> NDArray[Any]:
-    """An array of whole numbers: of 64 bits where these hold l1 norms of them, else of Python's own."""
+    """Convert to an array of integers: of 64 bits if l1 norms fit, else Python integers."""
     at = np.asarray(k)
     if at.dtype.kind == "f" and not isinstance(k, np.ndarray):  # integers that share no dtype become floats
         at = np.asarray(k, dtype=object)
@@ -72,31 +72,33 @@ def as_integers(k: ArrayLike) -> NDArray[Any]:
 
 
 def as_private_vector(value: Any, dimension: int, convert: Callable[[Any], Any], what: str) -> list[Any]:
-    """A private answer as a list of its coordinates; what is wrong with it is said without repeating it."""
+    """Convert a private answer to a list of its coordinates; errors do not repeat it."""
     try:
         if dimension > 1 and (isinstance(value, Mapping) or not hasattr(value, "__getitem__")):
-            raise TypeError  # what has no order of its own is no vector
+            raise TypeError  # unordered collections are not vectors
         parts = [value] if dimension == 1 else list(value)
         if len(parts) != dimension:
             raise ValueError
         return [convert(part) for part in parts]
     except (TypeError, ValueError, OverflowError):
-        wanted = f"one {what}" if dimension == 1 else f"a sequence of {dimension} numbers, each a {what}"
-        raise InvalidInput(f"the value to release must be {wanted}; make it so by a public rule beforehand.") from None
+        description = f"one {what}" if dimension == 1 else f"a sequence of {dimension} numbers, each a {what}"
+        raise InvalidInput(
+            f"the value to release must be {description}; make it so by a public rule beforehand."
+        ) from None
 
 
 def exact_integer(value: Any) -> int:
-    """A whole number as Python's own; ValueError for anything else."""
+    """Convert to a Python integer; ValueError for anything else."""
     if not is_number(value) or not isinstance(value, int | np.integer):
         raise ValueError
     return int(value)
 
 
 def exact_number(value: Any) -> Fraction:
-    """The very number that a private answer is: a float means its binary value, to the last bit.
+    """The exact value of a private answer: a float means its binary value, to the last bit.
 
     Parameters are read as decimals, answers are not: the declared sensitivity is a promise about the numbers that are
-    handed over.
+    passed in.
     """
     if not is_number(value):
         raise ValueError

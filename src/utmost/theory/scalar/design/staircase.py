@@ -1,8 +1,8 @@
-"""Noise for real answers: the staircase, which LIM chapter 2 proves best, and Laplace beside it.
+"""Noise for real answers: the staircase, which LIM chapter 2 proves optimal, and Laplace for comparison.
 
 The density falls by e^-epsilon once per `sensitivity` of the l1 norm, in steps instead of smoothly (LIM (2.8)). The
 continuous law is for design and study. A release is on a grid: the answer is rounded to a multiple of a public step,
-in exact arithmetic, and integer noise with a rational law is added, private for the sensitivity that rounding leaves.
+in exact arithmetic, and integer noise with a rational law is added, private for the sensitivity after rounding.
 """
 
 from __future__ import annotations
@@ -46,13 +46,20 @@ class NoiseMechanism:
 
     Attributes
     ----------
-    level : the privacy it keeps for answers whose l1 distance is at most `sensitivity`
-    sensitivity : a rational number
-    dimension : how many numbers an answer has
-    cost : "l1", the l1 norm of the noise, or "l2", its squared Euclidean norm
-    radius : the law of the l1 norm, in units of the sensitivity
-    expected_cost : the mean cost
-    certificate : why no other noise is better, or that this is open or not claimed
+    level : ApproxDP
+        The pure privacy level that it satisfies at this sensitivity.
+    sensitivity : Fraction
+        The l1 sensitivity.
+    dimension : int
+        Length of an answer.
+    cost : str
+        "l1", the l1 norm of the noise, or "l2", its squared Euclidean norm.
+    radius : RadiusLaw
+        The law of the l1 norm, in units of the sensitivity.
+    expected_cost : float
+        The mean cost.
+    certificate : Certificate
+        Why no other noise is better, or that this is open or not claimed.
     """
 
     level: ApproxDP
@@ -65,17 +72,17 @@ class NoiseMechanism:
 
     @property
     def gamma(self) -> float | None:
-        """The share of each period that is on its upper step; None for Laplace."""
+        """The share of each period on its upper step; None for Laplace."""
         return float(self.radius.gamma) if isinstance(self.radius, StaircaseRadius) else None
 
     def density(self, x: ArrayLike) -> Any:
         """The density of the noise at x; in more dimensions the last axis of x holds the coordinates."""
-        with np.errstate(over="ignore"):  # beyond the floats, infinity
-            found = np.exp(self.log_density(x))
-        return float(found) if np.ndim(found) == 0 else found
+        with np.errstate(over="ignore"):  # infinity beyond the range of floats
+            density = np.exp(self.log_density(x))
+        return float(density) if np.ndim(density) == 0 else density
 
     def log_density(self, x: ArrayLike) -> Any:
-        """The logarithm of the density, which neither overflows nor vanishes."""
+        """The logarithm of the density, which neither overflows nor underflows."""
         at = np.asarray(x, dtype=float)
         if not np.isfinite(at).all():
             raise InvalidInput("x holds NaN or an infinity; give real numbers.")
@@ -83,23 +90,23 @@ class NoiseMechanism:
             raise InvalidInput(f"x has shape {at.shape}; its last axis must hold {self.dimension} coordinates.")
         norms = np.abs(at) if self.dimension == 1 else np.abs(at).sum(axis=-1)
         unit = to_float(self.sensitivity)
-        found = self.radius.log_density(norms / unit) - self.dimension * math.log(unit)
-        return float(found) if np.ndim(found) == 0 else found
+        log_density = self.radius.log_density(norms / unit) - self.dimension * math.log(unit)
+        return float(log_density) if np.ndim(log_density) == 0 else log_density
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[np.float64]:
-        """Noise from a seeded generator in floating point, for study: NOT private if added to an answer.
+        """Draw noise from a seeded generator in floating point, for study: NOT private if added to an answer.
 
         An array of `size` numbers, or of `size` rows of `dimension`.
         """
         count, generator = as_size(size), np.random.default_rng(rng)
-        drawn = np.empty((count, self.dimension))
+        noise = np.empty((count, self.dimension))
         for start in range(0, count, ROWS_AT_ONCE):  # a block at a time stays in cache
-            part = drawn[start : start + ROWS_AT_ONCE]
+            part = noise[start : start + ROWS_AT_ONCE]
             part[:] = self._simulate(len(part), generator)
-        return drawn[:, 0] if self.dimension == 1 else drawn
+        return noise[:, 0] if self.dimension == 1 else noise
 
     def _simulate(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Radii times directions: signed exponential numbers, divided by their sum."""
+        """Radii times uniform directions: signed exponential numbers, divided by their sum."""
         radii = self.radius.simulate(size, rng)[:, None]
         radii *= to_float(self.sensitivity)
         if self.dimension > 1:
@@ -127,11 +134,11 @@ class NoiseMechanism:
         return _with_step(noise, upper)
 
     def release(self, value: Any, grid: Number) -> Any:
-        """A private answer: the value rounded to a multiple of the grid, plus exact noise in steps of the grid.
+        """Release a private answer: the value rounded to a multiple of the grid, plus exact noise in steps of the grid.
 
         `value` is a number, or a sequence of `dimension` of them; a float is taken as its exact binary value. The
-        sensitivity must hold for the numbers handed over: sums of floats can be farther apart than sums of what they
-        stand for. `grid` is public: it must not be chosen by looking at the value.
+        sensitivity must hold for the numbers passed in: sums of floats can be farther apart than the exact sums. `grid`
+        is public: it must not be chosen by looking at the value.
 
         Returns an exact number (int or Fraction), or a float if the grid is a float; a tuple for vectors.
 
@@ -143,18 +150,18 @@ class NoiseMechanism:
         """
         step = as_positive(grid, "the grid")
         exact = as_private_vector(value, self.dimension, exact_number, "finite number")
-        whole = [math.floor(v / step + Fraction(1, 2)) for v in exact]
-        noisy = self.on_grid(grid).release(whole[0] if self.dimension == 1 else whole)
+        steps = [math.floor(v / step + Fraction(1, 2)) for v in exact]
+        noisy = self.on_grid(grid).release(steps[0] if self.dimension == 1 else steps)
         as_float = isinstance(grid, float | np.floating)
         if self.dimension == 1:
             return _in_steps(noisy, step, as_float)
         return tuple(_in_steps(n, step, as_float) for n in noisy)
 
     def half_width(self, confidence: Number, grid: Number | None = None) -> float:
-        """How far the noisy answer is from the true one (in l1 norm) with at least this probability.
+        """The half-width (in l1 norm) within which the noise lies with at least this probability.
 
-        Of the continuous law, rounded up; with a `grid`, of what `release` gives on it: the exact law of the integer
-        noise, plus half a step of rounding for each coordinate.
+        For the continuous law, rounded up; with a `grid`, for what `release` returns on it: the exact law of the
+        integer noise, plus half a step of rounding for each coordinate.
 
         Examples
         --------
@@ -184,19 +191,24 @@ def staircase(
     cost: str = "l1",
     gamma: Number | None = None,
 ) -> NoiseMechanism:
-    """The staircase noise of least expected cost for an answer that changes by at most `sensitivity` in l1 norm.
-
-    Parameters
-    ----------
-    privacy : a pure level, or an epsilon above 0
-    sensitivity : the most an answer changes between neighbours, in l1 norm
-    dimension : how many numbers an answer has
-    cost : "l1", the l1 norm of the noise, or "l2", its squared Euclidean norm
-    gamma : the share of each period on its upper step; None for the best
+    """The staircase noise with the lowest expected cost for an answer with a given l1 sensitivity.
 
     No private noise costs less in one dimension (Geng and Viswanath 2016) and, for the l1 cost, in any (LIM Theorem
     2.3.1 for two; Melbourne, Diaz and Asoodeh 2026 for all). With the l2 cost of several numbers that is open, and the
-    certificate says so; that no gamma is better is proved always.
+    certificate says so; that no gamma is better is always proved.
+
+    Parameters
+    ----------
+    privacy : level or number
+        A pure level, or an epsilon above 0.
+    sensitivity : number
+        The most an answer changes between neighbours, in l1 norm.
+    dimension : int
+        Length of an answer.
+    cost : "l1" or "l2"
+        The l1 norm of the noise, or its squared Euclidean norm.
+    gamma : number, optional
+        The share of each period on its upper step; None optimises it.
 
     Examples
     --------
@@ -206,30 +218,32 @@ def staircase(
     >>> [staircase(8.0, dimension=3, cost=cost).certificate.claim for cost in ("l1", "l2")]
     ['theorem', 'unproved']
     """
-    level, unit, size = _checked(privacy, sensitivity, dimension, cost)
+    level, unit, size = _require_arguments(privacy, sensitivity, dimension, cost)
     if gamma is None:
         share = best_gamma(level, size, POWERS[cost])
     else:
         share = as_rational(gamma, "gamma")
         if not 0 <= share <= 1:
             raise InvalidInput(f"gamma is {gamma!r}; it is a share of a period, so give a number between 0 and 1.")
-    return _made(level, unit, cost, StaircaseRadius(level, size, share), size, _certificate(size, cost, gamma is None))
+    return _noise_mechanism(
+        level, unit, cost, StaircaseRadius(level, size, share), size, _certificate(size, cost, gamma is None)
+    )
 
 
 def laplace(privacy: Level | Number, sensitivity: Number = 1, dimension: int = 1, cost: str = "l1") -> NoiseMechanism:
-    """Independent Laplace noise on every coordinate: the usual way, for comparison, and with the same safe release.
+    """Independent Laplace noise on every coordinate, the standard choice, for comparison; with the same safe release.
 
     Examples
     --------
     >>> laplace(0.5, sensitivity=2).expected_cost
     4.0
     """
-    level, unit, size = _checked(privacy, sensitivity, dimension, cost)
+    level, unit, size = _require_arguments(privacy, sensitivity, dimension, cost)
     certificate = Certificate("unproved", "the usual noise, for comparison", _quantity(cost), "closed form")
-    return _made(level, unit, cost, LaplaceRadius(level, size), size, certificate)
+    return _noise_mechanism(level, unit, cost, LaplaceRadius(level, size), size, certificate)
 
 
-def _made(
+def _noise_mechanism(
     level: ApproxDP, unit: Fraction, cost: str, radius: RadiusLaw, dimension: int, certificate: Certificate
 ) -> NoiseMechanism:
     power = POWERS[cost]
@@ -258,7 +272,9 @@ def _quantity(cost: str) -> str:
     return "expected l1 norm of the noise" if cost == "l1" else "expected squared Euclidean norm of the noise"
 
 
-def _checked(privacy: Level | Number, sensitivity: Number, dimension: int, cost: str) -> tuple[ApproxDP, Fraction, int]:
+def _require_arguments(
+    privacy: Level | Number, sensitivity: Number, dimension: int, cost: str
+) -> tuple[ApproxDP, Fraction, int]:
     level, unit, size = as_noise_level(privacy), as_positive(sensitivity, "sensitivity"), as_dimension(dimension)
     if math.isinf(level.log_growth):
         raise InvalidInput(
@@ -283,7 +299,7 @@ def _laplace_steps(level: ApproxDP, reach: int, cost: str, dimension: int) -> In
 
 @lru_cache(maxsize=256)
 def _with_step(noise: IntegerNoise, upper: int) -> IntegerNoise:
-    """The same noise with a step of the user's choice: as private, and not claimed to be best."""
+    """The same noise with the user's step: as private, and not claimed to be optimal."""
     law, exact = replace(noise.law, upper=upper), exact_cost(noise.cost)
     assert exact is not None  # noise on a grid has a named cost
     certificate = Certificate("unproved", "a step of the user's choice", noise.certificate.quantity, GIVEN)

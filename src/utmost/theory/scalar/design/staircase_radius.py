@@ -1,8 +1,8 @@
-"""How far noise lies from the answer: the law of its l1 norm, for sensitivity 1, under the staircase and under Laplace.
+"""The law of the l1 norm of noise, for sensitivity 1: of the staircase and of Laplace.
 
 Both densities depend on the l1 norm only, so noise is a radius times a direction that is uniform on the l1 sphere.
-Everything is computed in balls: nothing overflows, and digits that cancel (at small epsilon the best staircase is
-within epsilon^3 of Laplace) are paid for with precision.
+Everything is computed in ball arithmetic: nothing overflows, and cancellation (at small epsilon the best staircase is
+within epsilon^3 of Laplace) is compensated by working precision.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from utmost.privacy.level import enclose_decay, enclose_epsilon
 
 
 class RadiusLaw(Protocol):
-    """What a law of the radius can tell, for sensitivity 1."""
+    """A law of the radius, for sensitivity 1."""
 
     def log_density(self, radius: Floats) -> Floats:
         """The logarithm of the density at points with this l1 norm."""
@@ -35,7 +35,7 @@ class RadiusLaw(Protocol):
         """The mean of the radius to a power."""
 
     def within(self, confidence: Fraction) -> float:
-        """The least radius that is not exceeded with this probability, rounded up to a float."""
+        """The quantile of the radius at this probability, rounded up to a float."""
 
     def simulate(self, size: int, rng: np.random.Generator) -> Floats:
         """Radii in floating point, for study."""
@@ -74,46 +74,46 @@ class StaircaseRadius:
         return self._within_block(first_integer(suffices, 1) - 1, confidence)
 
     def _within_block(self, block: int, confidence: Fraction) -> float:
-        """Where in a block the probability is reached: a volume, from which the radius is a root."""
+        """The radius in a block at which the probability is reached: the root of a volume."""
         d, bits = self.dimension, 256 + 16 * block.bit_length()
         with ctx.workprec(self._precision(bits)):
             b, gamma = enclose_decay(self.level, bits), arb(as_fmpq(self.gamma))
-            whole = evaluate(shell_sums(self.level, d, bits), gamma)
-            missing = (self.enclose_tail(block, bits) - as_fmpq(1 - confidence)) * whole / b**block
-            volume = missing + arb(block) ** d  # what lies within the radius, if all of it were on the upper step
+            total = evaluate(shell_sums(self.level, d, bits), gamma)
+            excess = (self.enclose_tail(block, bits) - as_fmpq(1 - confidence)) * total / b**block
+            volume = excess + arb(block) ** d  # the volume within the radius, were all of it on the upper step
             step = (block + gamma) ** d
             if not volume <= step:
                 volume = step + (volume - step) / b
-            found = endpoints(volume.root(d))[1] if volume > 0 else Fraction(0)
-        return float_above(found)
+            radius = endpoints(volume.root(d))[1] if volume > 0 else Fraction(0)
+        return float_above(radius)
 
     def enclose_tail(self, block: int, bits: int) -> arb:
-        """A ball around the probability that the radius is `block` (a whole number) or more."""
+        """A ball around the probability that the radius is at least `block`, an integer."""
         d = self.dimension
         with ctx.workprec(self._precision(bits)):
             b, gamma, start = enclose_decay(self.level, bits), arb(as_fmpq(self.gamma)), arb(block)
             sums = power_sums(b, d)
-            found = arb(0)
+            polynomial = arb(0)
             for j in range(1, d + 1):
                 later = sum((math.comb(d - j, q) * start ** (d - j - q) * sums[q] for q in range(d - j + 1)), arb(0))
-                found += math.comb(d, j) * later * (b + (1 - b) * gamma**j)
-            return b**block * found / evaluate(shell_sums(self.level, d, bits), gamma)
+                polynomial += math.comb(d, j) * later * (b + (1 - b) * gamma**j)
+            return b**block * polynomial / evaluate(shell_sums(self.level, d, bits), gamma)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Floats:
-        """A mixture: which term of the volume's expansion, then a block with a negative binomial law, then a place."""
+        """Draw from a mixture: a term of the volume's expansion, a block with a negative binomial law, then a place."""
         if self.dimension == 1:
             return self._simulate_line(size, rng)
         weights, shapes = self._mixture
         which = np.searchsorted(np.cumsum(weights)[:-1], rng.random(size), side="right")
         order, power, width = (shapes[which, i] for i in range(3))
         block = order.copy()
-        for i in range(self.dimension):  # a negative binomial number is a sum of geometric ones
-            drawn = np.floor(rng.standard_exponential(size) / self.level.log_growth)
-            block += np.where(i <= order, drawn, 0.0) if i else drawn
+        for i in range(self.dimension):  # a negative binomial number as a sum of geometric ones
+            geometric = np.floor(rng.standard_exponential(size) / self.level.log_growth)
+            block += np.where(i <= order, geometric, 0.0) if i else geometric
         return np.asarray(block + width * rng.random(size) ** (1 / power))
 
     def _simulate_line(self, size: int, rng: np.random.Generator) -> Floats:
-        """An exponential number makes both: its whole part is the block, its rest a uniform number for the place."""
+        """One exponential number gives both: its integer part is the block, the rest a uniform number for the place."""
         epsilon, gamma = self.level.log_growth, float(self.gamma)
         b = math.exp(-epsilon)
         mass = gamma + b * (1 - gamma)
@@ -139,11 +139,11 @@ class StaircaseRadius:
         weights, shapes = [], []
         with ctx.workprec(self._precision(bits)):
             b, gamma = enclose_decay(self.level, bits), arb(as_fmpq(self.gamma))
-            whole = evaluate(shell_sums(self.level, d, bits), gamma)
+            total = evaluate(shell_sums(self.level, d, bits), gamma)
             for j, upper in product(range(1, d + 1), (True, False)):
                 share = (1 - b) * gamma**j if upper else b
                 for q, sum_q in _terms(b, d - j):
-                    weights.append(max(0.0, float(math.comb(d, j) * share * sum_q / whole)))
+                    weights.append(max(0.0, float(math.comb(d, j) * share * sum_q / total)))
                     shapes.append((q, j, float(self.gamma) if upper else 1.0))
         return np.array(weights), np.array(shapes)
 
@@ -152,8 +152,8 @@ class StaircaseRadius:
         """The logarithm of the density at the origin: d! / (2^d S_d)."""
         d = self.dimension
         with ctx.workprec(self._precision(128)):
-            whole = evaluate(shell_sums(self.level, d, 128), arb(as_fmpq(self.gamma)))
-            return float((math.factorial(d) / (2**d * whole)).log())
+            total = evaluate(shell_sums(self.level, d, 128), arb(as_fmpq(self.gamma)))
+            return float((math.factorial(d) / (2**d * total)).log())
 
     def _precision(self, bits: int) -> int:
         return working_bits(self.level, bits)
@@ -174,7 +174,7 @@ class LaplaceRadius:
         return math.prod(range(self.dimension, self.dimension + power)) / self.level.log_growth**power
 
     def within(self, confidence: Fraction) -> float:
-        """The least float for which it is proved: the tail is e^-x (1 + x + ... + x^(d-1)/(d-1)!), x = epsilon r."""
+        """The least float that provably suffices: the tail is e^-x (1 + x + ... + x^(d-1)/(d-1)!), x = epsilon r."""
         rest = as_fmpq(1 - confidence)
 
         def suffices(radius: float) -> bool:
@@ -219,7 +219,7 @@ def power_sums(b: arb, most: int) -> list[arb]:
 
 
 def evaluate(coefficients: list[arb], x: Any) -> arb:
-    """A polynomial at x."""
+    """Evaluate a polynomial at x."""
     value = arb(0)
     for c in reversed(coefficients):
         value = value * x + c
@@ -233,7 +233,7 @@ def float_above(value: Fraction) -> float:
 
 
 def working_bits(level: ApproxDP, bits: int) -> int:
-    """Precision enough for so many bits of a result: 1 - b and its powers lose what epsilon lacks to 1."""
+    """Working precision for so many bits of a result: 1 - b and its powers cancel at small epsilon."""
     return bits + 64 + 8 * max(0, math.ceil(-math.log2(max(level.log_growth, 1e-300))))
 
 

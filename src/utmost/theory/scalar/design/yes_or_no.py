@@ -1,17 +1,17 @@
-"""Yes or no about an integer: how often the right side of a border is named.
+"""Yes or no about an integer: the probability that the right side of a border is named.
 
-Points are told apart by how many neighbours they are from the border: block b holds the points t with
+Points are grouped by how many neighbours they are from the border: block b holds the points t with
 b = floor((t - first yes) / reach). Neighbours lie in the same or adjacent blocks, so a mechanism on the path of blocks
 is private on the line (a pull-back along a morphism), and a path has closed forms (BIN Theorem 2).
 
-**The best average.** For a uniform prior pair the j-th block of yes with the j-th block of no: points of a pair are
-n = 2j + 1 neighbours apart, so no private mechanism can tell both truths more often, on average, than the balanced one
-does: if no gets yes with probability q, yes gets it with at most U(q), U being the level's upper function n times; U is
-concave, and its own mirror image (swap no and yes), so U(q) - q is largest where the two errors are equal. Only points
-without a partner (where one side of the border is longer) can do better, and they are far from the border: what they
-could gain is the stated gap. Where that is not small, and for every other prior, a linear program chooses, on blocks as
-narrow as its size allows (of which several in a row are then neighbours). Where blocks are points, what no private
-mechanism errs less often than on the points that are told apart is a bound: those beyond them can only err more.
+**Average error.** For a uniform prior pair the j-th block of yes with the j-th block of no: points of a pair are
+n = 2j + 1 neighbours apart, so no private mechanism has a higher average accuracy on them than the balanced one: if no
+gets yes with probability q, yes gets it with at most U(q), U being the level's upper function n times; U is concave,
+and its own mirror image (swap no and yes), so U(q) - q is largest where the two errors are equal. Only points without a
+partner (where one side of the border is longer) can do better, and they are far from the border: what they could gain
+is the stated gap. Where that is not small, and for every other prior, a linear program chooses, on blocks as narrow as
+its size allows (several blocks in a row are then neighbours). Where blocks are points, the least error on the points of
+the window is a lower bound: points beyond can only add errors.
 """
 
 from __future__ import annotations
@@ -32,29 +32,33 @@ from utmost.theory.binary.design.extension import balanced
 from utmost.theory.scalar.yes_or_no_blocks import Blocks
 
 Floats = NDArray[np.float64]
-UNRESOLVED = 2.0**-64
-"""A chance of error below this is none: blocks farther from the border are one block."""
+NEGLIGIBLE = 2.0**-64
+"""Smaller error probabilities are ignored: blocks farther from the border are merged."""
 CLOSED = 1e-12
-"""A gap up to this is rounding: nothing better is looked for, and nothing is better by less."""
+"""A gap up to this is rounding: no improvement is sought, and smaller improvements do not count."""
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
 MOST_PAIRS, MOST_PAIRS_GAUSSIAN, MOST_BLOCKS_GAUSSIAN = 20_000, 500, 150
-"""How many pairs of neighbouring blocks a linear program may have; Gaussian levels need many rounds."""
+"""The most pairs of neighbouring blocks of a linear program; Gaussian levels need many rounds."""
 EVEN, TILTED = BORDER
 CERTIFIED = 1 + 1e-7
-"""More than what certified integers add to a chance of error."""
+"""Bounds the relative error added by certified integers."""
 ROUNDING = 1e-15
-"""What is taken off a bound from floating point."""
+"""Subtracted from a bound in floating point."""
 
 
 def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | None = None) -> Solution:
-    """The best mechanism known for "is the integer at least `first_yes`?".
+    """The best known mechanism for "is the integer at least `first_yes`?".
 
     Parameters
     ----------
-    line : where the integer lies, and how far one neighbour moves it
-    first_yes : the least integer of which the truth is yes, after the first and at most the last of the line
-    level : what is promised to every neighbour
-    prior : a probability for each integer of the line, in order; None is uniform
+    line : Line
+        The range of the integer, and the sensitivity.
+    first_yes : int
+        The least integer for which the truth is yes; above the first and at most the last of the line.
+    level : Level
+        The privacy level.
+    prior : array of float, optional
+        A probability for each integer of the line, in order; None is uniform.
 
     Examples
     --------
@@ -64,13 +68,17 @@ def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | Non
     (0.004233, True)
     """
     no, yes = _block_weights(line, first_yes, level, prior, line.reach)
-    found = balanced(path(len(no) + len(yes)), lambda b: b >= len(no), level)
-    even = _by_blocks(found, first_yes, line.reach, len(no))
+    solution = balanced(path(len(no) + len(yes)), lambda b: b >= len(no), level)
+    even = _as_blocks(solution, first_yes, line.reach, len(no))
     value, bound, evidence = _errors(even, line, prior), None, {}
     name = EVEN
     if prior is None:
         bound = max(0.0, value - _unpaired_errors(no, yes, 1 - even.wrong, line))
-    width = None if bound is not None and value - bound <= CLOSED else _narrowest(len(no) + len(yes), line.reach, level)
+    width = (
+        None
+        if bound is not None and value - bound <= CLOSED
+        else _narrowest_width(len(no) + len(yes), line.reach, level)
+    )
     if width is not None:
         tilted, proved, duals = _by_program(line, first_yes, level, prior, width)
         if tilted is not None and (less := _errors(tilted, line, prior)) < value - CLOSED:
@@ -86,31 +94,31 @@ def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | Non
 
 
 def sketch_yes_or_no(line: Line, first_yes: int, level: Level) -> Solution | None:
-    """How often `best_yes_or_no` errs under a uniform prior, where the balanced mechanism is the best, without a proof.
+    """The error of `best_yes_or_no` under a uniform prior where the balanced mechanism is optimal, without a proof.
 
     For a search over many levels; None where another mechanism may be better.
 
     Examples
     --------
     >>> from utmost.privacy import PureDP
-    >>> found = sketch_yes_or_no(Line(-100, 100, 1), 1, PureDP(1))
-    >>> round(found.value, 6)
+    >>> solution = sketch_yes_or_no(Line(-100, 100, 1), 1, PureDP(1))
+    >>> round(solution.value, 6)
     0.004233
     """
     no, yes = _block_weights(line, first_yes, level, None, line.reach)
-    far = np.arange(max(len(no), len(yes)))
-    wrong = np.asarray(level.lower_after(far, level.even_share()[1]))
-    told = 1 - np.concatenate([wrong[: len(no)][::-1], wrong[: len(yes)]])
-    if _unpaired_errors(no, yes, told, line) > CLOSED and _narrowest(len(told), line.reach, level) is not None:
+    depths = np.arange(max(len(no), len(yes)))
+    wrong = np.asarray(level.lower_after(depths, level.even_share()[1]))
+    right = 1 - np.concatenate([wrong[: len(no)][::-1], wrong[: len(yes)]])
+    if _unpaired_errors(no, yes, right, line) > CLOSED and _narrowest_width(len(right), line.reach, level) is not None:
         return None
     value = float(no @ wrong[: len(no)] + yes @ wrong[: len(yes)]) * CERTIFIED
     data: dict[str, Any] = {"border": first_yes, "loss": "zero-one", "prior": None}
     return sketched(Problem("choice.line", line, level, data), None, value)
 
 
-def _by_blocks(found: Solution, first_yes: int, width: int, no: int) -> Blocks:
-    """A mechanism on blocks as one on the line, its integers certified."""
-    certified: Any = found.certified
+def _as_blocks(solution: Solution, first_yes: int, width: int, no: int) -> Blocks:
+    """The certified solution on the path of blocks as a mechanism on the line."""
+    certified: Any = solution.certified
     return Blocks(first_yes, width, no, certified.weights, certified.bits)
 
 
@@ -122,70 +130,72 @@ def _errors(blocks: Blocks, line: Line, prior: Floats | None) -> float:
 def _by_program(
     line: Line, first_yes: int, level: Level, prior: Floats | None, width: int
 ) -> tuple[Blocks | None, float | None, dict[str, Any]]:
-    """The linear program's boundary on blocks of a width; where blocks are points, a bound and its dual prices too."""
+    """The linear program's boundary on blocks of a width; where blocks are points, also a bound and its dual prices."""
     no, yes = _block_weights(line, first_yes, level, prior, width)
     weights = np.concatenate([no[::-1], yes])
     blocks = Line(0, len(weights) - 1, -(-line.reach // width)).space()
     try:
-        found = best_boundary(blocks, lambda b: b >= len(no), level, prior=weights / weights.sum())
+        solution = best_boundary(blocks, lambda b: b >= len(no), level, prior=weights / weights.sum())
     except (SolverFailed, TooLarge):
         return None, None, {}
-    tilted = _by_blocks(found, first_yes, width, len(no))
-    return (tilted, None, {}) if width > 1 else (tilted, *_least_errors(found, line, first_yes, len(no), level, prior))
+    tilted = _as_blocks(solution, first_yes, width, len(no))
+    if width > 1:
+        return tilted, None, {}
+    return tilted, *_least_errors(solution, line, first_yes, len(no), level, prior)
 
 
 def _least_errors(
-    found: Solution, line: Line, first_yes: int, no: int, level: Level, prior: Floats | None
+    solution: Solution, line: Line, first_yes: int, no: int, level: Level, prior: Floats | None
 ) -> tuple[float | None, dict[str, Any]]:
-    """What no private mechanism errs less often than on the points told apart, by duality, and the prices.
+    """Lower bound on the error probability on the points of the window, by duality, and the prices.
 
-    The last blocks hold more than a point where points beyond are not told apart: a private mechanism need not treat
-    those alike, so their mass is left out.
+    The last blocks hold several points if the line is longer than the window. A private mechanism need not treat those
+    alike, so their mass is left out.
     """
-    size, start = len(found.problem.space.points), first_yes - line.first - no
-    near = np.full(size, 1 / line.points) if prior is None else prior[start : start + size]
-    mass = float(near.sum())
+    size, start = len(solution.problem.space.points), first_yes - line.first - no
+    window_prior = np.full(size, 1 / line.points) if prior is None else prior[start : start + size]
+    mass = float(window_prior.sum())
     if mass == 0:
         return 0.0, {}
     if size < line.points:
         try:
-            found = best_boundary(found.problem.space, lambda b: b >= no, level, prior=near / mass)
+            solution = best_boundary(solution.problem.space, lambda b: b >= no, level, prior=window_prior / mass)
         except (SolverFailed, TooLarge):
             return None, {}
-    prices = found.certificate.evidence
+    prices = solution.certificate.evidence
     evidence = {name: prices[name] for name in ("edges", "forward", "slopes", "duals")} | {"start": start, "size": size}
-    bound = found.certificate.bound
+    bound = solution.certificate.bound
     return None if bound is None else max(0.0, mass * (1 - bound) - ROUNDING), evidence
 
 
-def _narrowest(blocks: int, reach: int, level: Level) -> int | None:
-    """The least width of a block for which the linear program is small enough; None if the widest is too many."""
-    most = MOST_PAIRS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PAIRS
+def _narrowest_width(blocks: int, reach: int, level: Level) -> int | None:
+    """The least width of a block for which the linear program is small enough; None if it never is."""
+    most_pairs = MOST_PAIRS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PAIRS
     for width in range(1, reach):
         together = -(-reach // width)
-        if together * width == reach and blocks * together**2 <= most:
+        if together * width == reach and blocks * together**2 <= most_pairs:
             return width
     return reach if blocks <= (MOST_BLOCKS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PROGRAM) else None
 
 
-def _unpaired_errors(no: Floats, yes: Floats, told: Floats, line: Line) -> float:
-    """The chance that a point without a partner at its depth, or beyond the last depth, is answered wrongly."""
+def _unpaired_errors(no: Floats, yes: Floats, right: Floats, line: Line) -> float:
+    """The error probability on points without a partner at their depth, or beyond the last depth."""
     depth = max(len(no), len(yes))
     errors = 1 - np.maximum(
-        np.pad(told[len(no) :], (0, depth - len(yes))), np.pad(told[: len(no)][::-1], (0, depth - len(no)))
+        np.pad(right[len(no) :], (0, depth - len(yes))), np.pad(right[: len(no)][::-1], (0, depth - len(no)))
     )
-    here, there = (np.pad(side, (0, depth - len(side))) for side in (no, yes))
+    no_masses, yes_masses = (np.pad(side, (0, depth - len(side))) for side in (no, yes))
     full = (line.reach + 0.5) / line.points
     beyond = sum(side[-1] * errors[len(side) - 1] for side in (no, yes) if side[-1] > full)
-    return float(np.abs(here - there) @ errors + beyond)
+    return float(np.abs(no_masses - yes_masses) @ errors + beyond)
 
 
 def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | None, width: int) -> tuple[Floats, Floats]:
-    """The prior mass of the blocks on each side, nearest first; the last holds all beyond what can be told apart."""
+    """The prior mass of the blocks on each side, nearest first; the last one holds all beyond the window."""
     sizes = []
     blocks = -(-(first_yes - line.first) // line.reach) - (-(line.last - first_yes + 1) // line.reach)
     few = isinstance(level, ApproxDP) and level.delta > 0 and blocks <= MOST_PROGRAM
-    longest = blocks if few else _longest(level, prior is None)
+    longest = blocks if few else _longest_side(level, prior is None)
     for points, start, direction in (
         (first_yes - line.first, first_yes - 1 - line.first, -1),
         (line.last - first_yes + 1, first_yes - line.first, 1),
@@ -202,19 +212,19 @@ def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | Non
     return sizes[0], sizes[1]
 
 
-def _longest(level: Level, uniform: bool) -> int:
-    """How many blocks on a side answers can tell apart.
+def _longest_side(level: Level, uniform: bool) -> int:
+    """The number of blocks on a side within which error probabilities are not negligible.
 
-    Under a uniform prior and a pure level, answers at the border are as often right on both sides, and errors start
-    from one half there. A tilted boundary may start from next to 1: from there down to one half it is as far as from
-    one half down to next to nothing.
+    Under a uniform prior and a pure level the two errors at the border are equal, and errors start from at most one
+    half there. A tilted boundary may start close to 1: from there down to one half is as far as from one half down to
+    negligible.
     """
     length = 1
-    while length < MOST_BLOCKS and level.lower_after(length, 0.5) > UNRESOLVED:
+    while length < MOST_BLOCKS and level.lower_after(length, 0.5) > NEGLIGIBLE:
         length *= 2
     low, length = length // 2, min(length, MOST_BLOCKS)
     while length - low > 1:
         middle = (low + length) // 2
-        low, length = (middle, length) if level.lower_after(middle, 0.5) > UNRESOLVED else (low, middle)
+        low, length = (middle, length) if level.lower_after(middle, 0.5) > NEGLIGIBLE else (low, middle)
     pure = isinstance(level, ApproxDP) and level.delta == 0
     return length if uniform and pure else min(2 * length - 1, MOST_BLOCKS)

@@ -1,1 +1,1 @@
-"""Why nothing private is better for one number: the staircase's dual, thresholds, tiers."""
+"""Verifiers of mechanisms for one number: theorems, dual flows, pairs of points, dual prices."""

@@ -1,7 +1,7 @@
-"""One number on a line: why no private mechanism errs less, re-proved from the level, the line and the loss.
+"""Verifier of mechanisms for one number on a line, from the level, the line and the loss alone.
 
-Five proofs. *Geometric* noise with its best remap on a count at a pure level (Ghosh, Roughgarden, Sundararajan 2012).
-*Chains*: on a count at any concave level every threshold at its own optimum. *Canonical* and *staircase* noise: best
+Proofs: *geometric* noise with its optimal remap on a count at a pure level (Ghosh, Roughgarden, Sundararajan 2012).
+*Chains*: on a count at any concave level every threshold at its own optimum. *Canonical* and *staircase* noise: optimal
 among unbiased noise (Awan, Vadhan 2023; Geng, Viswanath 2016). A *flow* of dual prices that bounds every mechanism for
 a sum, decided in rationals. *Pairs* of points at equal distances from a threshold, and *prices* of a linear program.
 All but the first and the fourth are proved in docs/theory.md.
@@ -41,7 +41,7 @@ def check_number(problem: Any, solved: Any) -> Outcome:
     line, level, mechanism = problem.space, problem.privacy, solved.mechanism
     if not isinstance(line, Line) or not isinstance(mechanism, LineMechanism) or mechanism.line != line:
         raise InvalidInput("the mechanism is not one for a number on this line.")
-    loss, prior, unbiased = _asked(problem)
+    loss, prior, unbiased = _question(problem)
     same_prior = mechanism.prior is prior or (
         prior is not None and mechanism.prior is not None and np.array_equal(prior, mechanism.prior)
     )
@@ -51,8 +51,8 @@ def check_number(problem: Any, solved: Any) -> Outcome:
     if unbiased is not is_unbiased or (not line.bounded and not unbiased):
         raise InvalidInput("the mechanism is unbiased and was not asked to be, or the other way round.")
     value = mechanism.expected(loss)
-    same = math.isclose(solved.value, value, rel_tol=1e-10, abs_tol=1e-12)
-    checks: tuple[Check, ...] = (Check("value", same, f"{value:.12g}"),)
+    equal = math.isclose(solved.value, value, rel_tol=1e-10, abs_tol=1e-12)
+    checks: tuple[Check, ...] = (Check("value", equal, f"{value:.12g}"),)
     certificate, evidence = solved.certificate, solved.certificate.evidence
     if certificate.claim == "unproved":
         fine = certificate.bound is None
@@ -75,9 +75,9 @@ def check_number(problem: Any, solved: Any) -> Outcome:
 
 
 def number_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private mechanism's expected loss is below, from the evidence of a certificate."""
+    """Lower bound on the expected loss, from the evidence of a certificate."""
     line, level, proof = problem.space, problem.privacy, evidence.get("proof")
-    loss, prior, unbiased = _asked(problem)
+    loss, prior, unbiased = _question(problem)
     if proof == "prices" and not unbiased:
         return prices_bound(line, level, loss, prior, evidence)
     if prior is not None:
@@ -94,11 +94,11 @@ def number_bound(problem: Any, evidence: Evidence) -> float:
 
 
 def pairs_bound(line: Line, level: Level, loss: str, endless: bool = False) -> float:
-    """What no private mechanism loses less than on average: points at equal distances from a threshold, in pairs.
+    """Lower bound on the average loss by pairs of points at equal distances from a threshold.
 
     The j-th points below and above a threshold are 2j - 1 neighbours apart; an answer at or above it at the first and
     one below it at the second cannot both be rarer than the canonical tail T(j). On a path of m points m - 2j + 1
-    thresholds have j points on each side. Where neighbours are farther apart, the points of one remainder form a path.
+    thresholds have j points on each side. At larger sensitivity, the points of one residue class form a path.
     """
     if isinstance(level, ZCDP):
         return coordinate_bound(
@@ -123,7 +123,7 @@ def pairs_bound(line: Line, level: Level, loss: str, endless: bool = False) -> f
 
 
 def prices_bound(line: Line, level: Level, loss: str, prior: Any, evidence: Any) -> float:
-    """What no private mechanism loses less than, from dual prices of the linear program on a short line."""
+    """Lower bound on the expected loss from dual prices of the linear program on a short line."""
     n = line.points
     levels = on_edges(line.space(), level)
     count = 2 * len(levels) * n
@@ -131,13 +131,13 @@ def prices_bound(line: Line, level: Level, loss: str, prior: Any, evidence: Any)
     duals = np.zeros(count)
     duals[places] = read(evidence, "dual_values", "f", (len(places),))
     weights = np.full(n, 1 / n) if prior is None else prior
-    here = np.arange(n)
-    gains = -weights[:, None] * cost(loss, here[:, None] - here)
+    positions = np.arange(n)
+    gains = -weights[:, None] * cost(loss, positions[:, None] - positions)
     return -mechanism_bound(levels, gains, duals.reshape(2, len(levels), n))
 
 
-def _asked(problem: Any) -> tuple[str, Any, bool]:
-    """The loss, the prior and whether the answer is to be unbiased, of a problem that may come from a file."""
+def _question(problem: Any) -> tuple[str, Any, bool]:
+    """The loss, the prior and whether the answer must be unbiased, validated from a problem of an untrusted file."""
     loss, prior, unbiased = (problem.data.get(name) for name in ("loss", "prior", "unbiased"))
     fits = isinstance(problem.space, Line) and isinstance(problem.privacy, Level) and isinstance(unbiased, bool)
     if not fits:
@@ -172,14 +172,14 @@ def _geometric(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
 
 
 def _chains(line: Line, level: Level, loss: str, mechanism: LineMechanism) -> tuple[Check, float]:
-    """Every threshold at its optimum: costs are convex, so two nearby starts that cost more enclose the best one."""
+    """Check every threshold for optimality: costs are convex, so two nearby costlier starts enclose the minimum."""
     if not isinstance(mechanism, ChainLine) or mechanism.level != level or loss not in ("absolute", "squared"):
         raise InvalidInput("the theorem is about chains at this level, and losses that are convex.")
     value = mechanism.expected(loss)
-    least = least_costs(lambda x: mechanism.threshold_costs(loss, x), mechanism.starts, 1 / line.points)
-    gap = value - math.fsum(least)
+    minima = least_costs(lambda x: mechanism.threshold_costs(loss, x), mechanism.starts, 1 / line.points)
+    gap = value - math.fsum(minima)
     fine = gap <= 1e-6 * max(value, 1.0)
-    detail = f"{len(least)} binary problems, each at the least of its convex cost (together within {gap:.2g})"
+    detail = f"{len(minima)} binary problems, each at the least of its convex cost (together within {gap:.2g})"
     return Check("optimality", fine, detail), gap
 
 
@@ -191,8 +191,8 @@ def _canonical(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
 
 
 def _canonical_words(line: Line) -> str:
-    others = "unbiased noise" if line.bounded else "private mechanism on the unbounded line"
-    return f"canonical noise at this level, which no {others} beats"
+    competitor = "unbiased noise" if line.bounded else "private mechanism on the unbounded line"
+    return f"canonical noise at this level, which no {competitor} beats"
 
 
 def _staircase(line: Line, level: Level, loss: str, mechanism: LineMechanism) -> tuple[Check, float]:
@@ -207,5 +207,5 @@ def _staircase(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
     value = mechanism.expected(loss)
     gap = max(value - bound, 0.0)
     fine = noise.period == max(line.reach, 1) and gap <= 1e-12 * max(value, 1.0)
-    others = "noise" if line.bounded else "mechanism on the unbounded line"
-    return Check("optimality", fine, f"a flow in rationals: no private {others} costs less than {bound:.12g}"), gap
+    competitor = "noise" if line.bounded else "mechanism on the unbounded line"
+    return Check("optimality", fine, f"a flow in rationals: no private {competitor} costs less than {bound:.12g}"), gap

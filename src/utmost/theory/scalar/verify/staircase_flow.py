@@ -1,9 +1,9 @@
-"""The dual of the staircase on a line: what no private mechanism for an integer goes below, decided in rationals.
+"""Lower bound for an integer on a line by the dual of the staircase, decided in rationals.
 
 Geng and Viswanath (2016) show that no private noise costs less than the best staircase. Its dual is a flow of prices
 between errors, which bounds every private mechanism on a line of any length, not only noise; proof in docs/theory.md,
-"Sums: a dual flow". Nothing here is added up over the points of the line or the steps of the reach, so that a reach of
-2^40 takes hardly longer than one of 2.
+"Sums: a dual flow". No sum runs over the points of the line or the steps of the reach, so a reach of 2^40 takes hardly
+longer than one of 2.
 """
 
 from __future__ import annotations
@@ -24,102 +24,111 @@ from utmost.space.line import tolerance
 
 MOST_POWER, MOST_CUT = 10**4, 2000
 MOST_EPSILON = 5000
-"""Above it the least rational below e^-epsilon has so many digits that looking for the best step takes long."""
+"""Above it, rationals below e^-epsilon have so many digits that optimising the step takes long."""
 FEW_BITS = 64
-"""Of e^-epsilon, where it is taken to a power of up to 2000."""
+"""Bits of e^-epsilon where it is raised to a power of up to 2000."""
 COARSE, MOST_MOVES = 128, 2**14
-"""How many moves are looked at where delta costs more for each of them, and up to how many all of them are tried."""
+"""Number of moves of the coarser flow, where delta costs more for each move; and up to how many all are used."""
 
 
 def flow_bound(points: int | None, reach: int, level: Level, loss: str, upper: Any, growth: Fraction) -> float:
-    """What no private mechanism for a sum loses less than, on average over a line: a dual flow, checked in rationals.
-
-    Parameters
-    ----------
-    points : how many points the line has; None: no end (noise)
-    upper : the step r of a staircase, whose cost is lambda
-    growth : B with B >= b/(1-b), b = e^-epsilon, for losses that grow faster than the distance
+    """Lower bound on the expected loss of a sum, averaged over a line, by a dual flow checked in rationals.
 
     The flow sends price from the offset k = answer - point to k + reach, b S(k + reach) of it for k >= r, where
     S(k) = sum over j of b^j (c(k + j reach) - lambda), and lambda - c(k) for 0 < k < r, half as much each way from 0.
     It balances at lambda if S(r - 1) <= 0 <= S(r) and c(r - 1) <= lambda. What leaves k is at most A + B c(k); at an
     end, flows into row h are damped by 1 - (B/(1+B))^(m+1), m the distance of h to it in reaches, which costs
     (2 reach / points)(B lambda + A) in all.
+
+    Parameters
+    ----------
+    points : int or None
+        The number of points of the line; None for a line without ends (noise).
+    upper : int
+        The step r of a staircase, whose cost is lambda.
+    growth : Fraction
+        B with B >= b/(1-b), b = e^-epsilon, for losses that grow faster than the distance.
     """
     if not isinstance(level, ApproxDP) or level.delta or not 0 < level.log_growth < math.inf or reach < 1:
         raise InvalidInput("flows are for sums at pure levels.")
     if isinstance(upper, bool) or not isinstance(upper, int) or not 1 <= upper <= reach:
         raise InvalidInput("the step of the staircase is not one of the reach.")
     b = decay_below(level)
-    least, k = b / (1 - b), tolerance(loss)
-    if growth < least or (loss == "squared" and growth == least):
+    geometric_sum, k = b / (1 - b), tolerance(loss)
+    if growth < geometric_sum or (loss == "squared" and growth == geometric_sum):
         raise InvalidInput("the growth of the flow is too small.")
     _require_few_powers(reach, loss)
     value = _staircase_cost(upper, b, reach, loss)
 
-    def added(at: int) -> Fraction:
+    def partial_sum(at: int) -> Fraction:
         """S(at)."""
         return _cost_of_place(at, b, reach, loss) - value / (1 - b)
 
-    def priced(at: int) -> int:
+    def cost_at(at: int) -> int:
         return at if loss == "absolute" else at * at if loss == "squared" else int(at > k)
 
-    if added(upper) < 0 or priced(upper - 1) > value or (upper > 1 and added(upper - 1) > 0):
+    if partial_sum(upper) < 0 or cost_at(upper - 1) > value or (upper > 1 and partial_sum(upper - 1) > 0):
         raise InvalidInput("the flow does not balance: the staircase is not the best one.")
     if points is None:
-        return below(value)
-    once, twice = b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
+        return float_below(value)
+    mean_sum, square_sum = b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
     if loss == "absolute":
-        beyond = least * (reach / (1 - b) - value)
+        beyond = geometric_sum * (reach / (1 - b) - value)
     elif loss == "squared":
-        beyond = (reach * once) ** 2 / (growth - least) + reach * reach * twice - least * value
+        beyond = (reach * mean_sum) ** 2 / (growth - geometric_sum) + reach * reach * square_sum - geometric_sum * value
     else:
-        beyond = least * (1 - value) if upper <= k else Fraction(0)
-    most = max(value / 2, value - (1 + growth) * priced(1), beyond)
-    return below(value - Fraction(2 * reach, points) * (growth * value + most))
+        beyond = geometric_sum * (1 - value) if upper <= k else Fraction(0)
+    largest_flow = max(value / 2, value - (1 + growth) * cost_at(1), beyond)
+    return float_below(value - Fraction(2 * reach, points) * (growth * value + largest_flow))
 
 
 def cut_flow_bound(points: int | None, reach: int, level: ApproxDP, loss: str, upper: Any, cut: Any) -> float:
-    """The same for a level with a little delta and absolute errors, of which none counts more than C = cut·reach.
+    """Lower bound at a level with a small delta, for absolute errors truncated at C = cut·reach.
 
-    Such errors are smaller, so what they cannot be below bounds the others too. The staircase's is lambda (1 - b^cut),
-    because its tail is b times as heavy with every reach; S(k) is less by what C cuts off. No flow from one offset to
-    another exceeds F = b/(1-b) (C - lambda) by a whole reach, and all that leaves the offsets below the step is what
-    they have to give. At (epsilon, delta), Pr[o] exceeds e^epsilon Pr'[o] by delta in all, so each of the moves up and
-    down costs delta times its largest flow.
+    Truncated errors are smaller, so a bound on them holds for all. The staircase's is lambda (1 - b^cut), because its
+    tail is b times as heavy with every reach; truncation lowers S(k). No flow from one offset to another exceeds
+    F = b/(1-b) (C - lambda) by a whole reach, and all that leaves the offsets below the step is what they have to give.
+    At (epsilon, delta), Pr[o] exceeds e^epsilon Pr'[o] by delta in all, so each of the moves up and down costs delta
+    times its largest flow.
     """
     if loss != "absolute" or not 0 < level.log_growth < math.inf or reach < 1:
         raise InvalidInput("flows that are cut off are for absolute errors and levels with an epsilon.")
-    whole = all(type(each) is int for each in (upper, cut))
-    if not whole or not 1 <= upper <= reach or not 1 <= cut <= MOST_CUT:
+    integers = all(type(number) is int for number in (upper, cut))
+    if not integers or not 1 <= upper <= reach or not 1 <= cut <= MOST_CUT:
         raise InvalidInput("the step of the staircase or the cut of the errors is not a whole number in its range.")
     b = decay_below(level, FEW_BITS)
-    least, tail = b / (1 - b), b**cut
+    geometric_sum, tail = b / (1 - b), b**cut
     mean = _staircase_cost(upper, b, reach, loss)
     value = mean * (1 - tail)
 
     def sign(at: int) -> int:
-        """That of S(at), 0 <= at <= C."""
+        """The sign of S(at), 0 <= at <= C."""
         return _sign_of_cut(at, b, reach, mean, tail)
 
     if sign(upper) < 0 or upper - 1 > value or (upper > 1 and sign(upper - 1) > 0) or cut * reach <= value:
         raise InvalidInput("the flow does not balance: the staircase is not the best one.")
-    given = upper * value - Fraction(upper * (upper - 1), 2)
-    bound = value - 2 * Fraction(level.delta) * (least * (cut * reach - value) + given)
+    outflow = upper * value - Fraction(upper * (upper - 1), 2)
+    bound = value - 2 * Fraction(level.delta) * (geometric_sum * (cut * reach - value) + outflow)
     if points is not None:
-        most = max(value / 2, value - 1 - least, least * (reach / (1 - b) - value))
-        bound -= Fraction(2 * reach, points) * (least * value + most)
-    return below(bound)
+        largest_flow = max(value / 2, value - 1 - geometric_sum, geometric_sum * (reach / (1 - b) - value))
+        bound -= Fraction(2 * reach, points) * (geometric_sum * value + largest_flow)
+    return float_below(bound)
 
 
 @lru_cache(maxsize=256)
 def best_flow_bound(points: int | None, reach: int, level: ApproxDP, loss: str) -> float:
-    """The best of these bounds at levels with an epsilon; 0 where there is none.
+    """The largest flow bound at a level with an epsilon; 0 if there is none.
 
     Parameters
     ----------
-    points : how many points the line has; None where it has no ends
-    reach, level, loss : of the integer on the line; the time hardly depends on the reach
+    points : int or None
+        The number of points of the line; None if it has no ends.
+    reach : int
+        The sensitivity; the time hardly depends on it.
+    level : ApproxDP
+        The privacy level.
+    loss : str
+        The loss of the integer.
     """
     if not 0 < level.log_growth <= MOST_EPSILON or reach < 1 or (level.delta and loss != "absolute"):
         return 0.0
@@ -133,15 +142,15 @@ def best_flow_bound(points: int | None, reach: int, level: ApproxDP, loss: str) 
         )
         growths = _growths(b, reach, loss, _staircase_cost(upper, b, reach, loss))
         return max(flow_bound(points, reach, level, loss, upper, growth) for growth in growths)
-    except (InvalidInput, TooLarge):  # this road is closed here
+    except (InvalidInput, TooLarge):  # no flow applies
         return 0.0
 
 
 def _best_cut_flow_bound(points: int | None, reach: int, level: ApproxDP, wide: int) -> float:
-    """With errors cut off where they are as rare as delta, on the points that are multiples of `wide` alone.
+    """The bound with errors truncated where they are as rare as delta, on the multiples of `wide` alone.
 
-    What delta costs grows with how many moves there are. On these points there are reach // wide of them, and answers
-    between two of them, rounded to either at random without bias, err no more.
+    What delta costs grows with the number of moves. On these points there are reach // wide of them, and answers
+    between two of them, rounded to either at random without bias, have no larger error.
     """
     if wide == 1 and reach > MOST_MOVES:
         return 0.0
@@ -153,31 +162,31 @@ def _best_cut_flow_bound(points: int | None, reach: int, level: ApproxDP, wide: 
     def is_step(at: int) -> bool:
         return _sign_of_cut(at, b, moves, _staircase_cost(at, b, moves, "absolute"), tail) >= 0
 
-    left = None if points is None else points // wide
-    if left == 0:
+    multiples = None if points is None else points // wide
+    if multiples == 0:
         return 0.0
     try:
-        return wide * cut_flow_bound(left, moves, level, "absolute", _best_upper(moves, is_step), cut)
+        return wide * cut_flow_bound(multiples, moves, level, "absolute", _best_upper(moves, is_step), cut)
     except InvalidInput:
         return 0.0
 
 
 def _best_upper(reach: int, is_step: Callable[[int], bool]) -> int:
-    """The step of the staircase of least cost: the first r whose places r, r + reach, ... cost as much as the mean.
+    """The best step of the staircase: the first r whose places r, r + reach, ... cost at least the mean.
 
-    A place put on the upper step mixes its cost into the mean, so the mean falls as long as that cost is below it, and
-    the cost of a place does not fall with r: the condition stays true once it is, and it is true at the reach.
+    Moving a place to the upper step mixes its cost into the mean, so the mean falls as long as that cost is below it,
+    and the cost of a place does not fall with r: the condition is monotone, and true at the reach.
     """
     return first_between(is_step, 0, reach)
 
 
 def _growths(b: Fraction, reach: int, loss: str, value: Fraction) -> list[Fraction]:
-    """What the growth of a flow may be: for squared losses near the one that costs least at the ends of a line."""
-    least = b / (1 - b)
+    """Growths of a flow to try: for squared losses near the one that costs least at the ends of a line."""
+    geometric_sum = b / (1 - b)
     if loss != "squared":
-        return [least]
-    added = Fraction(max(to_float(reach * b / (1 - b) ** 2) / math.sqrt(to_float(value)), 1e-12))
-    return [least + added, 2 * least]
+        return [geometric_sum]
+    increment = Fraction(max(to_float(reach * b / (1 - b) ** 2) / math.sqrt(to_float(value)), 1e-12))
+    return [geometric_sum + increment, 2 * geometric_sum]
 
 
 def _staircase_cost(upper: int, b: Fraction, reach: int, loss: str) -> Fraction:
@@ -190,23 +199,23 @@ def _staircase_cost(upper: int, b: Fraction, reach: int, loss: str) -> Fraction:
 
 def _cost_of_place(at: int, b: Fraction, reach: int, loss: str) -> Fraction:
     """The sum over j >= 0 of b^j c(at + j·reach)."""
-    once, twice = b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
+    mean_sum, square_sum = b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
     if loss == "absolute":
-        return Fraction(at / (1 - b) + reach * once)
+        return Fraction(at / (1 - b) + reach * mean_sum)
     if loss == "squared":
-        return at * at / (1 - b) + 2 * at * reach * once + reach * reach * twice
+        return at * at / (1 - b) + 2 * at * reach * mean_sum + reach * reach * square_sum
     return Fraction(b ** max(0, (tolerance(loss) - at) // reach + 1) / (1 - b))
 
 
 def _sign_of_cut(at: int, b: Fraction, reach: int, mean: Fraction, tail: Fraction) -> int:
-    """Whether the places at, at + reach, ... cost less than the mean, as much, or more, absolute errors being cut off.
+    """The sign of the cost of the places at, at + reach, ... less the mean, absolute errors being truncated.
 
     `tail` is b^cut, a number of up to a million digits: so it is multiplied and compared, and never added.
     """
-    far, rest = divmod(at, reach)
-    cut_off = (rest + reach * b / (1 - b)) / (1 - b) / b**far  # by how many tails the places cost less
-    here, less = _cost_of_place(at, b, reach, "absolute") - mean / (1 - b), tail * (cut_off - mean / (1 - b))
-    return (here > less) - (here < less)
+    periods, rest = divmod(at, reach)
+    cut_off = (rest + reach * b / (1 - b)) / (1 - b) / b**periods  # how much truncation lowers the cost, in tails
+    cost, reduction = _cost_of_place(at, b, reach, "absolute") - mean / (1 - b), tail * (cut_off - mean / (1 - b))
+    return (cost > reduction) - (cost < reduction)
 
 
 def _require_few_powers(reach: int, loss: str) -> None:
@@ -215,7 +224,7 @@ def _require_few_powers(reach: int, loss: str) -> None:
 
 
 def decay_below(level: ApproxDP, precision: int = 192) -> Fraction:
-    """A rational at or just below e^-epsilon: private mechanisms keep the weaker promise it stands for."""
+    """A rational at or just below e^-epsilon, which is a weaker privacy level, so that bounds stay valid."""
     if level.exponent == 0 or level.exponent == math.inf:
         return 1 / level.ratio if level.exponent == 0 else Fraction(0)
     bits = precision + 2 * math.ceil(level.log_growth)
@@ -223,7 +232,7 @@ def decay_below(level: ApproxDP, precision: int = 192) -> Fraction:
     return Fraction(math.floor(low * 2**bits), 2**bits)
 
 
-def below(value: Fraction) -> float:
-    """A float at or below a rational."""
-    found = to_float(value)
-    return found if math.isfinite(found) and Fraction(found) <= value else math.nextafter(found, -math.inf)
+def float_below(value: Fraction) -> float:
+    """Round a rational down to a float."""
+    nearest = to_float(value)
+    return nearest if math.isfinite(nearest) and Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)

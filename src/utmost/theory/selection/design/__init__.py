@@ -1,1 +1,1 @@
-"""The best of all mechanisms known that name winners, quantiles and top lists, with their bounds."""
+"""Design of selection mechanisms: winners, quantiles and top lists, with their lower bounds."""

@@ -1,9 +1,9 @@
-"""One of several candidates, named privately: the best of all mechanisms known for it, with what bounds every other.
+"""Selection of a candidate: the best known mechanism, with a lower bound.
 
-Geometric noisy max, permute and flip, the exponential mechanism, the winner's rainbow on lines of leads, *nearest*
-where it is private, and the linear program where tallies are few: each is private by itself, and the least expected
-declared loss under the prior is taken. `winners` and `quantiles` say what the tally decides. Nothing here has seen a
-table.
+Geometric noisy max, permute and flip, the exponential mechanism, the rainbow mechanism on lines of leads, *nearest*
+where it is private, and the linear program where tallies are few: each is private by itself, and the one with the
+lowest expected declared loss under the prior is taken. `winners` and `quantiles` define the contest. Everything is
+chosen from public parameters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from utmost.theory.selection.choices import (
     ChoiceLaw,
     formula_choices,
 )
-from utmost.theory.selection.confidence_sets import rows_within, sure_places
+from utmost.theory.selection.confidence_sets import confidence_intervals, rows_within
 from utmost.theory.selection.design.triples import triple_prices
 from utmost.theory.selection.problem import Contest, Votes, contest_of
 from utmost.theory.selection.tally_averages import (
@@ -53,31 +53,33 @@ from utmost.theory.selection.tally_averages import (
     chance_right,
     chances_of,
     expected_loss,
-    hardest,
     places_within,
     weigh_tallies,
+    worst_case,
 )
 from utmost.theory.symmetry import find_symmetry
 
 FAR, MOST_ON_LINES = 45.0, 60_000
-"""How far leads can be told apart, times epsilon, and up to how many numbers the rainbow's lines may have."""
+"""Exponent beyond which leads are not told apart, and the most entries of the rainbow's lines."""
 MOST_ENTRIES, MOST_WAYS = 36_000, 60
-"""Up to how many probabilities, times the moves of a neighbour, a linear program has (some seconds),
-and in how many ways a neighbour may add its rows."""
+"""The largest linear program: probabilities times a neighbour's moves (some seconds),
+and the ways in which a neighbour may add its rows."""
 ENOUGH = 0.005
-"""Up to which share of the value chains of two winners are bound enough; else three leaders at once are looked at."""
+"""Relative gap up to which bounds by chains of two winners suffice; above, triangles of three leaders are tried."""
 MIXED = tuple(2.0**-k for k in (44, 40, 36, 32, 28, 24))
-"""How much of a row is spread evenly before it is rounded to integers, so that these are private: the least that is."""
+"""Shares of a row that are spread evenly before rounding to integers: the first that keeps these private."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChoiceFacts:
-    """What is known of a choice before and after it is made, under the prior of its problem.
+    """Accuracy of a selection before and after it is made, under the prior of its problem.
 
     Attributes
     ----------
-    solution : the choice
-    laws : the chosen mechanism and those by a formula, by name
+    solution : Solution
+        The selection.
+    laws : mapping of str to ChoiceLaw
+        The mechanism and the closed forms it is compared with, by name.
     """
 
     solution: Solution
@@ -90,23 +92,23 @@ class ChoiceFacts:
 
     @property
     def _prior(self) -> WeighedTallies:
-        """The tallies over which averages are taken; not kept, since they may be millions of numbers."""
+        """The tallies over which averages are taken; not cached, since they may be millions of numbers."""
         problem = self.solution.problem
         return weigh_tallies(self._law.contest, problem.privacy, as_tally_prior(problem.data["prior"], problem.space))
 
     @cached_property
     def basis(self) -> str:
-        """Whether averages are exact, or what they were estimated on."""
+        """Whether averages are exact, or on which sample they were estimated."""
         return self._prior.words
 
     @property
     def expected(self) -> dict[str, Estimate]:
-        """Every loss's average for the chosen mechanism."""
+        """The expected losses of the mechanism, by name of the loss."""
         return self.compared[self._law.name]
 
     @cached_property
     def compared(self) -> dict[str, dict[str, Estimate]]:
-        """Every loss's average for the chosen mechanism and for those by a formula."""
+        """The expected losses of the mechanism and of the closed forms."""
         prior = self._prior
         return {
             name: {loss: _average(law, prior, loss) for loss in law.contest.losses} for name, law in self.laws.items()
@@ -118,41 +120,41 @@ class ChoiceFacts:
         return chance_right(self._law, prior, _chances(self._law, prior))
 
     def right(self, place: int) -> Estimate | None:
-        """If this candidate is named, how likely it is the right one; None if too few tallies were drawn to say."""
+        """The posterior probability that the named candidate is right; None if the sample of tallies is too small."""
         return self._right[place]
 
     @cached_property
     def _worst(self) -> tuple[float, str]:
         problem = self.solution.problem
-        return hardest(self._law, problem.data["loss"], self._prior, problem.privacy)
+        return worst_case(self._law, problem.data["loss"], self._prior, problem.privacy)
 
     @property
     def worst(self) -> float:
-        """The largest expected declared loss."""
+        """The largest expected declared loss over tallies."""
         return self._worst[0]
 
     @property
     def worst_among(self) -> str:
-        """Among which tallies the worst was sought."""
+        """The tallies among which the worst was sought."""
         return self._worst[1]
 
     def interval(self, place: int, confidence: float = 0.95) -> tuple[int, int]:
-        """Given the prior: places among which the right candidate likely lies, if the one at `place` is named."""
+        """A credible interval under the prior: places that contain the right candidate if that at `place` is named."""
         prior = self._prior
         return places_within(self._law, prior, confidence, place, _chances(self._law, prior))
 
     def sure(self, place: int, confidence: float = 0.95) -> tuple[int, int]:
-        """Whatever the table holds: places among which a quantile lies with this chance, if one is named."""
-        return sure_places(self._law, confidence)[place]
+        """A confidence interval for a quantile, valid for every table, if the candidate at `place` is named."""
+        return confidence_intervals(self._law, confidence)[place]
 
     def within(self, confidence: float = 0.95) -> float | None:
-        """Whatever the table holds: with this chance the named one is fewer rows than this from being right."""
+        """A bound, valid for every table, on how many rows the named candidate is from being right."""
         return rows_within(self._law, confidence)
 
 
 @lru_cache(maxsize=6)
 def _chances(law: ChoiceLaw, prior: WeighedTallies) -> Floats:
-    """The probabilities of one mechanism at the tallies of the prior: of the last few that were asked for."""
+    """The probabilities of one mechanism at the tallies of the prior; the last few are cached."""
     return chances_of(law, prior.tallies)
 
 
@@ -168,14 +170,14 @@ def _average(law: ChoiceLaw, prior: WeighedTallies, loss: str) -> Estimate:
 def best_choice(
     contest: Contest, level: Level, loss: str, prior: Any, data: dict[str, Any], programs: bool
 ) -> Solution:
-    """The private choice of least expected loss among those known, with a bound where there is one."""
+    """The selection with the lowest expected loss among known mechanisms, with a bound where there is one."""
     weights = as_tally_prior(prior, contest.tallies)
     key = None if weights is None else tuple(weights.items())
     return _facts(contest, level, loss, key, tuple(data.items()), programs).solution
 
 
 def choice_facts(solution: Solution) -> ChoiceFacts:
-    """What is known of a choice: of one that this process designed as it was, of a file's recomputed.
+    """The accuracy of a selection: cached if this process designed it, recomputed for a file's.
 
     Examples
     --------
@@ -198,15 +200,16 @@ def choice_facts(solution: Solution) -> ChoiceFacts:
         if facts.solution is solution:
             return facts
     contest = contest_of(problem.question, problem.space, problem.data)
-    return ChoiceFacts(solution, _comparable(contest, problem.privacy, law))
+    return ChoiceFacts(solution, _stated_laws(contest, problem.privacy, law))
 
 
-def _comparable(contest: Contest, level: Level, chosen: ChoiceLaw) -> dict[str, ChoiceLaw]:
-    """The mechanisms that losses are stated of, by name: those by a formula, and the one that was chosen.
+def _stated_laws(contest: Contest, level: Level, law: ChoiceLaw) -> dict[str, ChoiceLaw]:
+    """The mechanisms whose losses are stated, by name: the closed forms, and the selected one.
 
-    Not a linear program's that was tried and lost more: nobody who has the chosen one alone can state its loss again.
+    A linear program's mechanism that was tried and rejected is excluded: its loss cannot be recomputed from the
+    solution.
     """
-    return {each.name: each for each in _closed_forms(contest, level)} | {chosen.name: chosen}
+    return {formula.name: formula for formula in _closed_forms(contest, level)} | {law.name: law}
 
 
 _RECENT: deque[ChoiceFacts] = deque(maxlen=128)
@@ -227,19 +230,19 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
         laws += [] if table is None else [table]
     if not laws:
         raise UnsupportedLevel(f"{level} allows no choice that depends on the table; allow a larger epsilon.")
-    listed = None if prior is None else [[list(tally), weight] for tally, weight in prior]
+    pairs = None if prior is None else [[list(tally), weight] for tally, weight in prior]
     losses = {law.name: _average(law, weighed, loss) for law in laws}
-    chosen = min(laws, key=lambda law: losses[law.name].value)
-    value = losses[chosen.name].value
+    best = min(laws, key=lambda law: losses[law.name].value)
+    value = losses[best.name].value
     question = "choice.winner" if isinstance(contest, Votes) else "choice.quantile"
-    problem = Problem(question, contest.tallies, level, {"loss": loss, "prior": listed, **dict(data)})
+    problem = Problem(question, contest.tallies, level, {"loss": loss, "prior": pairs, **dict(data)})
     bound = _bound(problem, contest, evidence)
     if programs and not evidence and bound is not None and value - bound > ENOUGH * value:
-        bound, evidence = _by_triples(problem, bound)
-    certificate = _certificate(problem, chosen, list(losses), value, bound, evidence)
-    found = ChoiceFacts(Solution(problem, chosen, value, certificate), _comparable(contest, level, chosen))
-    _RECENT.append(found)
-    return found
+        bound, evidence = _triple_bound(problem, bound)
+    certificate = _certificate(problem, best, list(losses), value, bound, evidence)
+    facts = ChoiceFacts(Solution(problem, best, value, certificate), _stated_laws(contest, level, best))
+    _RECENT.append(facts)
+    return facts
 
 
 def _certificate(
@@ -250,7 +253,7 @@ def _certificate(
     bound: float | None,
     evidence: dict[str, Any],
 ) -> Certificate:
-    """What is proved of a choice, and of which others it errs least."""
+    """The certificate of a selection: its bound, and the mechanisms it is compared with."""
     among = compared_words(compared)
     if bound is None:
         return certificate_of(problem, law, "unproved", reason=among)
@@ -259,7 +262,7 @@ def _certificate(
 
 
 def _bound(problem: Problem, contest: Contest, evidence: dict[str, Any]) -> float | None:
-    """What can be proved: by prices if there are, else by chains where these are known."""
+    """The lower bound: by dual prices if there are any, else by chains where these apply."""
     level = problem.privacy
     chains = isinstance(contest, Votes) and problem.data["prior"] is None
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < np.inf
@@ -267,14 +270,14 @@ def _bound(problem: Problem, contest: Contest, evidence: dict[str, Any]) -> floa
         return None
     try:
         return proved_bound(problem, evidence)
-    except InvalidInput:  # of the shortfall of millions of rows no bound is known
+    except InvalidInput:  # for the shortfall of millions of rows no bound is known
         if evidence or problem.data["loss"] != "shortfall":
             raise
         return None
 
 
-def _by_triples(problem: Problem, bound: float) -> tuple[float, dict[str, Any]]:
-    """The bound by triangles of three leaders, with its evidence, where it is better than that by chains."""
+def _triple_bound(problem: Problem, bound: float) -> tuple[float, dict[str, Any]]:
+    """The bound by triangles of three leaders, with its evidence, if it is better than that by chains."""
     evidence = triple_prices(problem.space, problem.privacy, problem.data["loss"])
     if evidence is None:
         return bound, {}
@@ -283,20 +286,20 @@ def _by_triples(problem: Problem, bound: float) -> tuple[float, dict[str, Any]]:
 
 
 def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:
-    """What is private by a formula, or on lines of leads."""
+    """The mechanisms that are private by a closed form, or on lines of leads."""
     laws, pure = formula_choices(contest, level), pure_within(level)
-    far = math.inf if pure is None else FAR / max(pure.log_growth, 1e-9)
-    if pure is not None and contest.size * min(contest.most_lead / contest.lead_reach, far) > MOST_ON_LINES:
+    farthest_lead = math.inf if pure is None else FAR / max(pure.log_growth, 1e-9)
+    if pure is not None and contest.size * min(contest.most_lead / contest.lead_reach, farthest_lead) > MOST_ON_LINES:
         return laws
     lines = _lead_lines(contest, level)
     return laws if lines is None else [*laws, lines]
 
 
 def _lead_lines(contest: Contest, level: Level) -> LeadLines | None:
-    """Randomised response where the winner may change with one neighbour, and inwards the most privacy allows."""
-    winner, other = even_boundary(level, contest.size)
+    """Randomised response where one neighbour may change the winner, extended inwards as far as privacy allows."""
+    winner, wrong = even_boundary(level, contest.size)
     farthest = -(-contest.most_lead // contest.lead_reach) - 1
-    rows = line([float(winner), *[float(other)] * (contest.size - 1)], level, longest_line(level, max(farthest, 1)) + 1)
+    rows = line([float(winner), *[float(wrong)] * (contest.size - 1)], level, longest_line(level, max(farthest, 1)) + 1)
     if (rows.argmax(axis=1) != 0).any():
         return None
     border = np.concatenate([rows[:1, 1::-1], rows[:1, 2:]], axis=1)
@@ -307,7 +310,7 @@ def _lead_lines(contest: Contest, level: Level) -> LeadLines | None:
 
 
 def _may_list(contest: Contest, level: Level) -> bool:
-    """Whether a linear program over all tallies is small."""
+    """Whether the linear program over all tallies is small enough."""
     tallies = contest.tallies
     if not isinstance(level, ApproxDP) or not 0 < level.log_growth < np.inf or tallies.points > MOST_LISTED:
         return False
@@ -321,9 +324,9 @@ def _may_list(contest: Contest, level: Level) -> bool:
 def _by_program(
     contest: Contest, level: Level, loss: str, prior: WeighedTallies
 ) -> tuple[ChoiceTable | None, dict[str, Any]]:
-    """The linear program over all tallies: its choice, where rows are replaced, and its dual prices.
+    """The linear program over all tallies: its mechanism under replacement, and its dual prices.
 
-    Where rows come or go, the choice is that of another program, which protects larger tallies as well.
+    Under add/remove the mechanism is that of another program, which protects larger tallies as well.
     """
     tallies = contest.tallies
     every, levels = tallies.listed(), on_edges(tallies.space(), level)
@@ -346,7 +349,7 @@ def _by_program(
 
 
 def _by_folded_program(contest: Contest, level: Level, loss: str, prior: WeighedTallies) -> FoldedTable | None:
-    """The best choice that also protects tallies of more rows than declared, where rows come or go one by one."""
+    """The optimal selection that also protects tallies of more rows than declared, under add/remove of single rows."""
     tallies = contest.tallies
     every, levels = folded(tallies), on_edges(folded_space(tallies), level)
     weights = np.zeros(len(every))
@@ -363,7 +366,7 @@ def _by_folded_program(contest: Contest, level: Level, loss: str, prior: Weighed
 def _as_integers(matrix: Floats, levels: Any) -> Integers | None:
     """Rows of integers over 2^62, private in exact arithmetic; None if no small mixing makes them so.
 
-    What is lost by rounding down goes to the likeliest candidate of each row.
+    The remainder of rounding down goes to the likeliest candidate of each row.
     """
     k = matrix.shape[1]
     for share in MIXED:

@@ -1,9 +1,9 @@
-"""Where a quantile lies: which of some public values has a given share of the rows at or below it, named privately.
+"""Private quantiles among public candidates.
 
 Every row is first rounded to the nearest candidate, so the quantile is a candidate. Where e^epsilon is at least the
-number of other candidates, *nearest* is private and best of those known: a candidate is named e^-epsilon times as often
-for every neighbour that it would take to make it the quantile. Else geometric noisy max on ranks, whose scores may move
-against each other by two steps.
+number of other candidates, *nearest* is private and the best known: a candidate is named e^-epsilon times as often for
+every neighbour that it would take to make it the quantile. Otherwise geometric noisy max on ranks, whose scores may
+move against each other by two steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def best_quantile(
     prior: Any = None,
     programs: bool = True,
 ) -> Solution:
-    """The private quantile with the least expected loss among all mechanisms known.
+    """The private quantile with the lowest expected loss among all known mechanisms.
 
     Parameters
     ----------
@@ -39,18 +39,18 @@ def best_quantile(
     candidates : numbers in increasing order
         The values that may be named.
     level : level or number
-        What is promised to each neighbour; a number is an epsilon.
+        The privacy level; a number is an epsilon.
     loss : "absolute", "zero-one" or "rank"
-        How far the named value is from the quantile; 1 if it is another one; or by how many rows its rank is off.
+        The distance of the named value from the quantile; 1 if it is another one; or by how many rows its rank is off.
     prior : mapping {tally: probability}, optional
-        Default: all tallies of at most so many rows alike.
+        Default: uniform over all tallies of at most so many rows.
     programs : bool
         Whether a linear program is solved where tallies are few, which takes up to some seconds.
 
     Returns
     -------
     Solution
-        Its mechanism draws the place of a candidate from a tally (`sample`) and knows its `probabilities`.
+        Its mechanism draws the place of a candidate from a tally (`sample`) and has its `probabilities`.
 
     Examples
     --------

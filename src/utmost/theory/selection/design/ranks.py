@@ -1,7 +1,8 @@
-"""Which mechanism names quantiles among up to a million candidates: choices on ranks, or a noisy CDF they are read off.
+"""Quantiles among up to a million candidates: exponential mechanisms on ranks, or a noisy CDF.
 
-Choices cost a share of the level for every quantile, a CDF costs the same for any number of them. An error of some rows
-is worth the same in the unit of the data whichever mechanism makes it, so the smaller expected error in rows is taken.
+Exponential mechanisms cost a share of the level for every quantile, a CDF costs the same for any number of them. An
+error in rows means the same in units of the data whichever mechanism makes it, so the smaller expected error in rows
+is taken.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from utmost.space.sensitivity import square_of_moves, sum_of_moves
 from utmost.theory.selection.rank_errors import mean_rank_error
 from utmost.theory.selection.ranks import RankChoices, Target, level_sizes, score_sensitivity, shift_for
 from utmost.theory.vector.design.vectors import gaussian_law
-from utmost.theory.vector.design.weighted_sums import sizes_and_half_widths
+from utmost.theory.vector.design.weighted_sums import mean_sizes_and_half_widths
 
 CONFIDENCE = 0.95
 POINT, ENDS = 2, 3
-"""Of every eight parts of a quantile's level, those for the value and for each end of its interval."""
+"""Eighths of a quantile's level for the value, and for each end of its interval."""
 MOST_LEVELS, MOST_NODES = 8, 4 * 10**6
 
 
 @lru_cache(maxsize=64)
 def best_ranks(space: Tallies, shares: tuple[Fraction, ...], level: Level, trees: bool = True) -> Solution:
-    """The mechanism with the smaller expected error in rows: choices on ranks, or a noisy CDF.
+    """The mechanism with the smaller expected error in rows: exponential mechanisms on ranks, or a noisy CDF.
 
     Parameters
     ----------
@@ -46,9 +47,9 @@ def best_ranks(space: Tallies, shares: tuple[Fraction, ...], level: Level, trees
     shares : tuple of Fraction
         The quantiles.
     level : Level
-        What all of them together may spend.
+        The level of all quantiles together.
     trees : bool
-        False leaves out the CDF, whose draws take as long as there are candidates.
+        False excludes the CDF, whose draws take time in proportion to the candidates.
 
     Examples
     --------
@@ -59,12 +60,16 @@ def best_ranks(space: Tallies, shares: tuple[Fraction, ...], level: Level, trees
     >>> one.problem.question, nine.problem.question, bool(one.verify()), bool(nine.verify())
     ('ranks.choices', 'ranks.cdf', True, True)
     """
-    found = [each for each in (_choices(space, shares, level), _cdf(space, shares, level) if trees else None) if each]
-    if not found:
+    solutions = [
+        candidate
+        for candidate in (_choices(space, shares, level), _cdf(space, shares, level) if trees else None)
+        if candidate
+    ]
+    if not solutions:
         raise UnsupportedLevel(
             f"no quantile is named at {level}; give PureDP, ApproxDP, GaussianDP or ZCDP, or fewer candidates and keys."
         )
-    return min(found, key=lambda solution: solution.value)
+    return min(solutions, key=lambda solution: solution.value)
 
 
 def _solution(problem: Problem, mechanism: RankChoices | NoisyTables) -> Solution:
@@ -110,22 +115,22 @@ def tables_of(space: Tallies, sizes: tuple[int, ...]) -> Tables:
 
 
 def _noises(space: Tallies, sizes: tuple[int, ...], level: Level) -> list[NoisyTables]:
-    """The same noise on every node, by what kind of noise keeps the level."""
+    """Candidate laws of noise, the same on every node."""
     table = tables_of(space, sizes).lattices()[0]
-    found: list[GeometricLaw | GaussianLaw] = []
+    laws: list[GeometricLaw | GaussianLaw] = []
     pure, many = pure_within(level), len(sizes)
     if pure is not None and 0 < pure.log_growth < math.inf:
-        found.append(GeometricLaw(decay_above(pure, many * sum_of_moves(table))))
+        laws.append(GeometricLaw(decay_above(pure, many * sum_of_moves(table))))
     gaussian = gaussian_law(level, Fraction(many * square_of_moves(table)))
     if gaussian is not None:
-        found.append(gaussian)
-    return [NoisyTables(tuple(IndependentLaw(size, law) for size in sizes)) for law in found]
+        laws.append(gaussian)
+    return [NoisyTables(tuple(IndependentLaw(size, law) for size in sizes)) for law in laws]
 
 
 @lru_cache(maxsize=64)
 def rank_half_widths(law: IndependentLaw, share: Fraction, nodes: int) -> Floats:
-    """Within which ±h the error of G lies with 95 %, by how many nodes lie at or below a candidate."""
+    """Half-widths of the 95 % intervals of noisy G, by how many nodes lie at or below a candidate."""
     a, b = share.numerator, share.denominator
     many = np.arange(nodes + 1)
     weights = np.tile([float(b - a), float(a)], (nodes + 1, 1))
-    return sizes_and_half_widths(law, weights, np.column_stack([many, nodes - many]), CONFIDENCE)[1]
+    return mean_sizes_and_half_widths(law, weights, np.column_stack([many, nodes - many]), CONFIDENCE)[1]

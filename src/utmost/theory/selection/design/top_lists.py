@@ -1,4 +1,4 @@
-"""The k most frequent of some candidates: the mechanism that misses the fewest of them, of those known."""
+"""Top lists: the mechanism that misses the fewest of the k most frequent candidates, among those known."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from utmost.theory.vector.design.vectors import best_vector
 
 @lru_cache(maxsize=32)
 def best_top(space: Tallies, k: int, level: Level) -> Solution:
-    """The k most frequent of some candidates with the fewest missed, of all mechanisms known.
+    """The top-k mechanism with the smallest expected share of missed candidates, among all known ones.
 
     Parameters
     ----------
     space : Tallies
-        How many candidates there are, in the public order that breaks ties, and what one neighbour does.
+        The number of candidates, in the public order that breaks ties, and what one neighbour does.
     k : int
-        How many are named.
+        The length of the list.
     level : level
-        What is promised; peeling is tried at levels that imply a pure one.
+        The privacy level; peeling is tried at levels that imply a pure one.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def best_top(space: Tallies, k: int, level: Level) -> Solution:
 
 @lru_cache(maxsize=32)
 def candidates(space: Tallies, k: int, level: Level) -> tuple[TopByNoise | TopByPeeling, ...]:
-    """All mechanisms that are tried."""
+    """The mechanisms that are compared."""
     noise = best_vector(cells_of(space), level, "absolute", independent=True).mechanism
     assert isinstance(noise, NoisyVector)
-    found: list[TopByNoise | TopByPeeling] = [TopByNoise(k, noise)]
+    mechanisms: list[TopByNoise | TopByPeeling] = [TopByNoise(k, noise)]
     pure = pure_within(level)
     if pure is not None and 0 < pure.log_growth < math.inf:
         reach = space.rows_each * (2 if space.neighbours == "replace" else 1)
-        found.append(TopByPeeling(k, decay_above(pure, k), reach))
-    return tuple(found)
+        mechanisms.append(TopByPeeling(k, decay_above(pure, k), reach))
+    return tuple(mechanisms)

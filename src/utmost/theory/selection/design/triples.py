@@ -1,4 +1,4 @@
-"""Dual prices on triangles of three leading candidates, which bound winners better than chains of two."""
+"""Dual prices on triangles of three leading candidates, for better bounds on winners than chains of two give."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from utmost.theory.linear_program import best_mechanism
 from utmost.theory.symmetry import find_symmetry
 
 COARSE = 0.33
-"""To about which epsilon steps of several rows lead, where epsilon is small."""
+"""Target epsilon of a step: where epsilon is small, steps of several rows are taken."""
 WIDE = {
     ("zero-one", "replace"): 15,
     ("zero-one", "add-remove"): 9,
     ("shortfall", "replace"): 16,
     ("shortfall", "add-remove"): 8,
 }
-"""How large a side is, times epsilon: larger ones gain little more."""
+"""Side of a triangle times epsilon: larger ones gain little more."""
 LARGEST = {"zero-one": 75, "shortfall": 165}
 NOTHING = 1e-7
 
@@ -36,8 +36,8 @@ def triple_prices(tallies: Tallies, level: ApproxDP, loss: str) -> dict[str, Any
     Examples
     --------
     >>> from utmost.privacy import PureDP
-    >>> found = triple_prices(Tallies(5, 1000, "replace"), PureDP(1), "shortfall")
-    >>> found["sides"].tolist()
+    >>> evidence = triple_prices(Tallies(5, 1000, "replace"), PureDP(1), "shortfall")
+    >>> evidence["sides"].tolist()
     [1, 16]
     """
     epsilon = level.log_growth
@@ -51,23 +51,23 @@ def triple_prices(tallies: Tallies, level: ApproxDP, loss: str) -> dict[str, Any
 
 @lru_cache(maxsize=32)
 def _prices(level: ApproxDP, loss: str, neighbours: Neighbours, step: int, side: int) -> dict[str, Any] | None:
-    found: dict[str, Any] = {"sides": np.array([step, side])}
+    evidence: dict[str, Any] = {"sides": np.array([step, side])}
     for k in range(3):
         levels = triangle_levels(side + k, neighbours, level, step)
         table = triangle_losses(levels.space, loss)
         scale = float(table.max())
         even = np.full(len(table), 1 / len(table))
-        alike = find_symmetry(levels, even, table) if loss == "shortfall" else None
+        symmetry = find_symmetry(levels, even, table) if loss == "shortfall" else None
         try:
-            best = best_mechanism(levels, -table / scale, interior=True, alike=alike)
+            best = best_mechanism(levels, -table / scale, interior=True, alike=symmetry)
         except SolverFailed:
             return None
         prices = best.duals.ravel() * scale
-        if alike is not None:  # one of each kind, with what all of them have
-            _, first, size = np.unique(alike.rows, return_index=True, return_counts=True)
-            kept = np.zeros_like(prices)
-            kept[first] = prices[first] * size
-            prices = kept
+        if symmetry is not None:  # list one price of each orbit, with the sum over the orbit
+            _, first, size = np.unique(symmetry.rows, return_index=True, return_counts=True)
+            orbit_sums = np.zeros_like(prices)
+            orbit_sums[first] = prices[first] * size
+            prices = orbit_sums
         places = np.flatnonzero(prices > NOTHING * scale)
-        found |= {f"places_{k}": places, f"values_{k}": prices[places]}
-    return found
+        evidence |= {f"places_{k}": places, f"values_{k}": prices[places]}
+    return evidence

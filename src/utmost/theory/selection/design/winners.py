@@ -1,4 +1,4 @@
-"""Who won: the candidate most rows name, named privately."""
+"""Private winner of a vote: the candidate named by most rows."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ def best_winner(
     prior: Any = None,
     programs: bool = True,
 ) -> Solution:
-    """The private winner of a vote with the least expected loss among all mechanisms known.
+    """The private winner of a vote with the lowest expected loss among all known mechanisms.
 
     Parameters
     ----------
     tallies : Tallies
-        How many candidates there are, in the public order that breaks ties; how many rows vote at most; and what one
-        neighbour may do to them.
+        The number of candidates, in the public order that breaks ties; the most rows that vote; and what one neighbour
+        may do to them.
     level : level or number
-        What is promised to each neighbour; a number is an epsilon.
+        The privacy level; a number is an epsilon.
     loss : "zero-one" or "shortfall"
-        A wrong name costs 1, or as many votes as the named one is behind the winner.
+        A wrong name costs 1, or the number of votes that it is behind the winner.
     prior : mapping {tally: probability}, optional
-        Default: all tallies of at most so many rows alike.
+        Default: uniform over all tallies of at most so many rows.
     programs : bool
-        Whether linear programs are solved where tallies are few, which takes up to some seconds: for the best choice
-        of all that protect tables of any size (three candidates: up to 20 rows), and for the best bound.
+        Whether linear programs are solved where tallies are few, which takes up to some seconds: for the best selection
+        among those that protect tables of any size (three candidates: up to 20 rows), and for the best bound.
 
     Returns
     -------
     Solution
-        Its mechanism draws the place of a candidate from a tally (`sample`) and knows its `probabilities`; the value is
+        Its mechanism draws the place of a candidate from a tally (`sample`) and has its `probabilities`; the value is
         the expected loss. Under the uniform prior the certificate bounds every private mechanism of a pure
         level (for shortfall: up to a million rows times candidates).
 

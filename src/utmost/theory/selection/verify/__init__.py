@@ -1,1 +1,1 @@
-"""Why no private choice is better: the stated losses, and bounds by leads, chains and triangles."""
+"""Verifiers of selection mechanisms: recomputed losses, and lower bounds by chains, triangles and dual prices."""

@@ -1,4 +1,4 @@
-"""Winners and quantiles: the stated value recomputed, and bounds that no private choice goes below."""
+"""Verifier of winners and quantiles: the value recomputed, and lower bounds on the loss."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from utmost.theory.verify_dual_bounds import mechanism_bound
 BITS = 192
 LEAST_EPSILON = 1e-9
 NEGLIGIBLE = 90.0
-"""How many digits bounds are computed with, and after which decay their terms are bounded all at once: e^-90."""
+"""Bits of precision of bounds, least epsilon, and the exponent after which terms are bounded all at once: e^-90."""
 
 
 def check_choice(problem: Any, solved: Any) -> Outcome:
-    """Chains of tallies between two winners, or Lagrange: any weights on privacy's constraints bound every choice.
+    """A bound by chains of tallies between two winners, or by Lagrange duality with weights on privacy's constraints.
 
     Every tally lies on one chain, along which only the two leading candidates change places and neighbours are next to
-    each other (proof in docs/theory.md); along a chain no private mechanism errs less than a binary one may.
+    each other (proof in docs/theory.md); along a chain a binary mechanism has the smallest expected error.
     """
-    law, (contest, level, loss, prior) = solved.mechanism, _read(problem)
+    law, (contest, level, loss, prior) = solved.mechanism, _read_problem(problem)
     if not isinstance(law, ChoiceLaw) or law.contest != contest:
         raise InvalidInput("the mechanism decides another contest than the question asks.")
     weighed = weigh_tallies(contest, level, prior)
     value, error = expected_loss(law, weighed, loss)
-    same = abs(solved.value - value) <= 1e-9 * max(abs(value), 1e-3)
+    equal = abs(solved.value - value) <= 1e-9 * max(abs(value), 1e-3)
     exactly = f"standard error {error:.2g}, {weighed.words}" if error else weighed.words
-    detail = f"{value:.12g} ({exactly})" + ("" if same else f", not {solved.value:.12g} as stated")
-    checks = [Check("value", same, detail), _compared(law, contest, level, value, weighed, loss)]
+    detail = f"{value:.12g} ({exactly})" + ("" if equal else f", not {solved.value:.12g} as stated")
+    checks = [Check("value", equal, detail), _comparison(law, contest, level, value, weighed, loss)]
     certificate = solved.certificate
     if certificate.claim == "unproved" and certificate.bound is None:
         return tuple(checks), float("inf")
@@ -57,21 +57,23 @@ def check_choice(problem: Any, solved: Any) -> Outcome:
     return tuple(checks), max(value - certificate.bound, 0.0)
 
 
-def _compared(
+def _comparison(
     law: ChoiceLaw, contest: Contest, level: Level, value: float, weighed: WeighedTallies, loss: str
 ) -> Check:
-    """Whether a choice errs no more than those by a formula, as its certificate says of them."""
-    others = [other for other in formula_choices(contest, level) if other.name != law.name]
-    least = {other.name: expected_loss(other, weighed, loss).value for other in others}
-    better = [name for name, found in least.items() if found < value * (1 - 1e-9) - 1e-12]
-    said = (
-        f"more than {', '.join(better)}" if better else f"no more than {', '.join(least) or 'others, none being known'}"
+    """Check that the expected loss is at most that of the closed forms, as the certificate says."""
+    formulas = [formula for formula in formula_choices(contest, level) if formula.name != law.name]
+    losses = {formula.name: expected_loss(formula, weighed, loss).value for formula in formulas}
+    better = [name for name, expected in losses.items() if expected < value * (1 - 1e-9) - 1e-12]
+    comparison = (
+        f"more than {', '.join(better)}"
+        if better
+        else f"no more than {', '.join(losses) or 'others, none being known'}"
     )
-    return Check("compared", not better, f"it loses {said}")
+    return Check("compared", not better, f"it loses {comparison}")
 
 
-def _read(problem: Any) -> tuple[Contest, Level, str, dict[tuple[int, ...], float] | None]:
-    """What a problem asks about; a file may hold anything."""
+def _read_problem(problem: Any) -> tuple[Contest, Level, str, dict[tuple[int, ...], float] | None]:
+    """Parse and validate a problem, which may come from an untrusted file."""
     tallies, level, data = problem.space, problem.privacy, problem.data
     if not isinstance(tallies, Tallies) or not isinstance(level, Level):
         raise InvalidInput("a choice is about tallies, at one level.")
@@ -88,18 +90,18 @@ def _read(problem: Any) -> tuple[Contest, Level, str, dict[tuple[int, ...], floa
 
 
 def choice_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private choice loses less than: from dual prices on the listed tallies, or by chains of two winners.
+    """Lower bound on the expected loss: from dual prices on the listed tallies, or by chains of two winners.
 
-    Prices on triangles of three leaders, where there are some, add to what chains prove.
+    Prices on triangles of three leaders, if there are any, add to the bound by chains.
     """
-    contest, level, loss, prior = _read(problem)
+    contest, level, loss, prior = _read_problem(problem)
     if "dual_places" not in evidence:
         if not isinstance(contest, Votes) or prior is not None:
             raise InvalidInput("chains bound the loss of a winner over all tallies alike, nothing else.")
-        found = (winner_bound if loss == "zero-one" else shortfall_bound)(contest.tallies, level)
+        bound = (winner_bound if loss == "zero-one" else shortfall_bound)(contest.tallies, level)
         if "sides" in evidence and isinstance(level, ApproxDP):
-            found += triple_gain(contest.tallies, level, loss, evidence)
-        return float(np.nextafter(found, 0))
+            bound += triple_gain(contest.tallies, level, loss, evidence)
+        return float(np.nextafter(bound, 0))
     tallies = contest.tallies
     if tallies.points > MOST_LISTED:
         raise InvalidInput(f"dual prices are for at most {MOST_LISTED} tallies.")
@@ -120,13 +122,14 @@ def choice_bound(problem: Any, evidence: Evidence) -> float:
 
 
 def winner_bound(tallies: Tallies, level: Level) -> float:
-    """How often at least every private mechanism names a wrong winner, over all tallies of at most N rows alike.
+    """Lower bound on the probability of a wrong winner, for all tallies of at most N rows with equal probability.
 
-    With b = e^-epsilon and r the most votes that one row moves a lead, a tally whose winner leads by k (one more where
+    With b = e^-epsilon and r the sensitivity of a lead to one row, a tally whose winner leads by k (one more where
     it wins ties) lies at depth ceil(k/r) of its chain; C(N - k + m, m - 1) tallies have that lead. A chain with n
-    tallies on one side and n' on the other errs at least min((A + A') b/(1 + b), A, A'), A = 1 + b + ... + b^(n-1): the
-    binary optimum. The first of the three is the least unless n and n' differ by one and b^n (1 + b) > 1, n the lesser;
-    those chains are counted. Neighbours who have several rows may change one of them only, so the bound holds for them.
+    tallies on one side and n' on the other has error at least min((A + A') b/(1 + b), A, A'), A = 1 + b + ... +
+    b^(n-1): the binary optimum. The first of the three is the least unless n and n' differ by one and b^n (1 + b) > 1,
+    n the lesser; those chains are counted. Neighbours with several rows may change only one of them, so the bound holds
+    for them.
 
     Examples
     --------
@@ -137,19 +140,19 @@ def winner_bound(tallies: Tallies, level: Level) -> float:
     if not isinstance(level, ApproxDP) or level.delta or not 0 < level.log_growth < math.inf:
         raise InvalidInput(f"chains of winners bound pure levels, not {level}.")
     n, m, r = tallies.rows, tallies.cells, 1 if tallies.neighbours == "add-remove" else 2
-    whole = math.comb(n + m, m)
+    number = math.comb(n + m, m)
     with ctx.workprec(BITS):
         b = (-enclose_epsilon(level)).exp()
-        found, share = arb(0), arb(m) / (n + m)  # of the tallies with lead 1
+        total, share = arb(0), arb(m) / (n + m)  # of the tallies with lead 1
         for k in range(1, min(n + 1, math.ceil(r * NEGLIGIBLE / float(level.log_growth)) + r) + 1):
-            found += share * b ** (-(-k // r) - 1)  # what is left out would only add
+            total += share * b ** (-(-k // r) - 1)  # the omitted terms would only add
             share = share * (n - k + 1) / (n - k + m) if k <= n else arb(0)
-        found = found * b / (1 + b)
+        total = total * b / (1 + b)
         for short in range(n + 1):
             less, more = (1 - b**short) / (1 - b), (1 - b ** (short + 1)) / (1 - b)
             saved = (less + more) * b / (1 + b) - less
-            if saved < 0:  # surely, and then for all longer chains
+            if saved < 0:  # certainly, and then for all longer chains
                 break
-            count = as_fmpq(Fraction(uneven_chains(tallies, short), whole))
-            found -= saved.max(arb(0)) * arb(count)
-        return max(0.0, float(np.nextafter(float(endpoints(found)[0]), -math.inf)))
+            count = as_fmpq(Fraction(uneven_chains(tallies, short), number))
+            total -= saved.max(arb(0)) * arb(count)
+        return max(0.0, float(np.nextafter(float(endpoints(total)[0]), -math.inf)))

@@ -1,4 +1,4 @@
-"""How far behind, on average, the winner named by any private choice is at least."""
+"""Lower bound on the expected shortfall, in votes, of a private winner."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from utmost.space.integers import Tallies
 from utmost.theory.selection.runner_up import votes_behind
 
 BITS, NEGLIGIBLE = 192, 90.0
-"""How many digits the bound has, and after which decay terms are bounded all at once: e^-90."""
+"""Bits of precision, and the exponent after which terms are bounded all at once: e^-90."""
 MOST_COUNTED, LEAST_EPSILON = 1_000_000, 0.01
-"""Up to how many rows times candidates, and from which epsilon on, there is a bound."""
+"""The most rows times candidates, and the least epsilon, for which there is a bound."""
 
 
 def bounds_shortfall(tallies: Tallies, level: Level) -> bool:
-    """Whether `shortfall_bound` says anything in a second or two: at a pure level, of not too many rows.
+    """Whether `shortfall_bound` applies and takes a second or two: at a pure level, with not too many rows.
 
     Examples
     --------
@@ -37,13 +37,13 @@ def bounds_shortfall(tallies: Tallies, level: Level) -> bool:
 
 
 def shortfall_bound(tallies: Tallies, level: Level) -> float:
-    """How many votes behind at least every private choice's winner is, over all tallies of at most N rows alike.
+    """Lower bound on the expected shortfall of a private winner, for uniform tallies of at most N rows.
 
-    Along a chain on which two leaders change places, whoever names another than the first is behind by at least the
-    difference v of the two on that one's side, and by v if the first is named on the other side. So a chain costs at
-    least min((A + B)/(1 + E), A, B), where A and B are the sums of v·E^-(depth - 1) on its sides (proof in
-    docs/theory.md). The first of the three adds up over all tallies; by how much the least may be smaller is taken off
-    for every chain whose sides are so long that it can be.
+    Along a chain on which two leaders change places, naming a third costs at least the difference v of the two on
+    either side, and naming the first costs v on the other side. So a chain costs at least min((A + B)/(1 + E), A, B),
+    where A and B are the sums of v·E^-(depth - 1) on its sides (proof in docs/theory.md). The first of the three adds
+    up over all tallies; the amount by which the least may be smaller is subtracted for every chain whose sides are so
+    long that it can be.
 
     Examples
     --------
@@ -54,31 +54,31 @@ def shortfall_bound(tallies: Tallies, level: Level) -> float:
     if not isinstance(level, ApproxDP) or not bounds_shortfall(tallies, level):
         raise InvalidInput(f"chains of winners bound the shortfall at pure levels and not too many rows, not {level}.")
     n, m, r = tallies.rows, tallies.cells, 1 if tallies.neighbours == "add-remove" else 2
-    whole = math.comb(n + m, m)
-    far = min(n + 1, math.ceil(r * NEGLIGIBLE / float(level.log_growth)) + r)
+    number = math.comb(n + m, m)
+    farthest_lead = min(n + 1, math.ceil(r * NEGLIGIBLE / float(level.log_growth)) + r)
     with ctx.workprec(BITS):
         b = (-enclose_epsilon(level)).exp()
-        found = arb(0)
-        for k, behind in enumerate(votes_behind(tallies, far), 1):
-            found += arb(as_fmpq(Fraction(behind, whole))) * b ** (-(-k // r) - 1)  # what is left out would only add
-        for chains, excess in _excesses(tallies, far, b):
-            found -= excess.max(arb(0)) * arb(as_fmpq(Fraction(chains, whole)))
-        if far <= n:
-            found -= 4 * (n + 1) * b ** (far - 1)  # of all longer chains together
-        return max(0.0, float(np.nextafter(float(endpoints(found * b / (1 + b))[0]), -math.inf)))
+        total = arb(0)
+        for k, behind in enumerate(votes_behind(tallies, farthest_lead), 1):
+            total += arb(as_fmpq(Fraction(behind, number))) * b ** (-(-k // r) - 1)  # the omitted terms would only add
+        for chains, excess in _excesses(tallies, farthest_lead, b):
+            total -= excess.max(arb(0)) * arb(as_fmpq(Fraction(chains, number)))
+        if farthest_lead <= n:
+            total -= 4 * (n + 1) * b ** (farthest_lead - 1)  # all longer chains together
+        return max(0.0, float(np.nextafter(float(endpoints(total * b / (1 + b))[0]), -math.inf)))
 
 
-def _excesses(tallies: Tallies, far: int, b: arb) -> Iterator[tuple[int, arb]]:
-    """How many chains have 0, 1, 2, ... tallies on their shorter side, and 1 + E times what each may cost less.
+def _excesses(tallies: Tallies, farthest_lead: int, b: arb) -> Iterator[tuple[int, arb]]:
+    """The number of chains with 0, 1, 2, ... tallies on their shorter side, and 1 + E times what each may cost less.
 
-    With A and B as above, (A + B)/(1 + E) less A is (B - E·A)/(1 + E). Where rows come or go the sides have
-    differences 0, 1, 2, ... and 1, 2, 3, ..., one side a tally longer: nothing is lost where the first is. Where rows
-    are replaced they have 0, 2, 4, ... and 2, 4, 6, ..., or 1, 3, 5, ... both: in the first case nothing is lost where
-    the first side is longer, in the other where they are as long.
+    With A and B as above, (A + B)/(1 + E) less A is (B - E·A)/(1 + E). Under add/remove the sides have differences
+    0, 1, 2, ... and 1, 2, 3, ..., one side a tally longer: nothing is lost where the first is. Under replacement they
+    have 0, 2, 4, ... and 2, 4, 6, ..., or 1, 3, 5, ... both: in the first case nothing is lost where the first side is
+    longer, in the other where they are as long.
     """
     n, m = tallies.rows, tallies.cells
     side = arb(0)  # 1 + 3 b + 5 b^2 + ...
-    for s in range(far):
+    for s in range(farthest_lead):
         uneven = uneven_chains(tallies, s)
         if tallies.neighbours == "add-remove":
             yield uneven, s * b ** (s - 1) + (s + 1) * b**s
@@ -91,11 +91,12 @@ def _excesses(tallies: Tallies, far: int, b: arb) -> Iterator[tuple[int, arb]]:
 
 
 def uneven_chains(tallies: Tallies, short: int) -> int:
-    """How many chains have `short` tallies on one side and one more on the other.
+    """The number of chains with `short` tallies on one side and one more on the other.
 
-    Where rows come or go, every chain is such, with some number: as many have at least s on their long side as at least
-    s - 1 on their short side, and both together are the C(N - s + m, m - 1) tallies at depth s. Where rows are
-    replaced, the C(N - 2s + 1 + m, m - 1) tallies of lead 2s - 1 are on the long sides, those of lead 2s on the others.
+    Under add/remove every chain is of this kind, for some number: as many have at least s on their long side as at
+    least s - 1 on their short side, and both together are the C(N - s + m, m - 1) tallies at depth s. Under
+    replacement, the C(N - 2s + 1 + m, m - 1) tallies of lead 2s - 1 are on the long sides, those of lead 2s on the
+    others.
     """
     n, m = tallies.rows, tallies.cells
     if tallies.neighbours == "replace":
@@ -108,7 +109,7 @@ def _alternating(n: int, k: int) -> int:
     """C(n, k) - C(n-1, k) + C(n-2, k) - ..., by Pascal's rule: twice that is C(n, k) plus the same of n-1 and k-1."""
     if n < k:
         return 0
-    found = 1 - (n - k) % 2
+    total = 1 - (n - k) % 2
     for j in range(1, k + 1):
-        found = (math.comb(n - k + j, j) + found) // 2
-    return found
+        total = (math.comb(n - k + j, j) + total) // 2
+    return total

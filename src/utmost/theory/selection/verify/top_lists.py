@@ -1,4 +1,4 @@
-"""The k most frequent: the stated share that is missed."""
+"""Verifier of top lists: the stated share of missed candidates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_ROWS, MOST_CELLS = 2**53, 10**6
 
 
 def check_top(problem: Any, solved: Any) -> Outcome:
-    """What is missed, on the same public sample of tallies; nothing is claimed about better mechanisms."""
+    """Recompute the miss rate on the same public sample of tallies; no optimality claim."""
     space, mechanism = problem.space, solved.mechanism
     if not isinstance(space, Tallies) or not isinstance(mechanism, TopByNoise | TopByPeeling):
         raise InvalidInput("the most frequent candidates are named from a tally.")

@@ -1,9 +1,9 @@
-"""A better bound for winners than chains of two leaders: triangles of three, from dual prices (docs/theory.md).
+"""Lower bound on winners by triangles of three leaders, from dual prices (docs/theory.md); better than chains of two.
 
-Chains of two leaders say nothing of the third, which costs where three are close. The tallies of three leaders, all
-other votes fixed, form a triangle of some side, made of whole chains. Whoever can prove that a triangle of side l costs
-e more than its chains has proved it of those of side l + 3, l + 6, ...: what these have more are whole chains again. So
-prices at three sides in a row improve the bound of all larger triangles, and how many there are is a binomial.
+Chains of two leaders ignore the third, which costs where three are close. The tallies of three leaders, all other votes
+fixed, form a triangle of some side, made of whole chains. If a triangle of side l costs e more than its chains, so do
+those of side l + 3, l + 6, ...: what these have more are whole chains again. So prices at three consecutive sides
+improve the bound of all larger triangles, and how many there are is a binomial.
 
 Where epsilon is small, tallies that agree modulo a step w are taken together: w rows are w neighbours, so each such
 class is a triangle of side about l/w at the level w·epsilon, with ties broken by remainders, then by the public order.
@@ -28,11 +28,11 @@ from utmost.theory.verify_dual_bounds import mechanism_bound
 
 LARGEST_SIDE, LARGEST_STEP = 200, 50
 ROUNDING = 1e-10
-"""More than the sums of some thousand positive floats are off, relatively."""
+"""Exceeds the relative rounding error of sums of some thousand positive floats."""
 
 
 def triple_gain(tallies: Tallies, level: ApproxDP, loss: str, evidence: Evidence) -> float:
-    """How much more than chains of two leaders prove, every private choice loses on average, by prices on triangles.
+    """How much prices on triangles add to the bound by chains of two leaders.
 
     `sides` holds the step w and the least side; `places_0` to `places_2` and `values_0` to `values_2` the prices of
     arcs and outputs at this side and the next two. For shortfall they are averaged over the orders of candidates.
@@ -41,17 +41,17 @@ def triple_gain(tallies: Tallies, level: ApproxDP, loss: str, evidence: Evidence
     if not 1 <= step <= LARGEST_STEP or not 1 <= side <= LARGEST_SIDE or (step > 1 and loss != "zero-one"):
         raise InvalidInput("triangles have sides of some hundred at most, and steps for the zero-one loss alone.")
     n, m, neighbours = tallies.rows, tallies.cells, tallies.neighbours
-    least = step * side + 3 * (step - 1)
-    if m < 3 or n < least:
+    least_side = step * side + 3 * (step - 1)
+    if m < 3 or n < least_side:
         raise InvalidInput("there are no such triangles among the tallies.")
     more = min(_excess(k, side + k, step, neighbours, level, loss, evidence) for k in range(3))
-    gain = min(_fine(least + k, step, neighbours, level, loss, more) for k in range(3))
-    share = Fraction(triangles_from(tallies, least, step), math.comb(n + m, m))
+    gain = min(_fine_excess(least_side + k, step, neighbours, level, loss, more) for k in range(3))
+    share = Fraction(triangles_from(tallies, least_side, step), math.comb(n + m, m))
     return max(0.0, gain * float(share) * (1 - ROUNDING))
 
 
-def triangles_from(tallies: Tallies, least: int, step: int = 1) -> int:
-    """How many cells have a side of at least that; where rows come or go, one stands for 2·step numbers of rows.
+def triangles_from(tallies: Tallies, least_side: int, step: int = 1) -> int:
+    """The number of triangles of at least this side; under add/remove, one stands for 2·step numbers of rows.
 
     Taking one vote after the other from each of three leaders until it just leads the others leaves one of C(R + m - 3,
     m - 3) tallies of at most R rows: a cell of side L is one of these and L rows more.
@@ -63,8 +63,8 @@ def triangles_from(tallies: Tallies, least: int, step: int = 1) -> int:
     """
     n, m = tallies.rows, tallies.cells
     if tallies.neighbours == "replace":
-        return math.comb(n - least + m - 2, m - 2)
-    return sum(math.comb(rows - least + m - 3, m - 3) for rows in range(n, least - 1, -2 * step))
+        return math.comb(n - least_side + m - 2, m - 2)
+    return sum(math.comb(rows - least_side + m - 3, m - 3) for rows in range(n, least_side - 1, -2 * step))
 
 
 def _excess(
@@ -84,8 +84,8 @@ def _excess(
     )
 
 
-def _fine(side: int, step: int, neighbours: Neighbours, level: ApproxDP, loss: str, more: float) -> float:
-    """What a triangle costs more than its chains if every class modulo the step costs `more` than its own."""
+def _fine_excess(side: int, step: int, neighbours: Neighbours, level: ApproxDP, loss: str, more: float) -> float:
+    """What a triangle costs more than its chains if every residue class modulo the step costs `more` than its own."""
     if step == 1:
         return more
     epsilon, coarse = level.log_growth, 0.0
@@ -99,13 +99,13 @@ def _fine(side: int, step: int, neighbours: Neighbours, level: ApproxDP, loss: s
 
 
 def _ways(step: int) -> list[int]:
-    """In how many ways three remainders from 0 to step - 1 add up to 0, 1, 2, ..."""
-    one = np.ones(step, dtype=np.int64)
-    return [int(x) for x in np.convolve(np.convolve(one, one), one)]
+    """The numbers of ways in which three residues from 0 to step - 1 add up to 0, 1, 2, ..."""
+    ones = np.ones(step, dtype=np.int64)
+    return [int(x) for x in np.convolve(np.convolve(ones, ones), ones)]
 
 
 def triangle_chains(side: int, neighbours: Neighbours, epsilon: float, loss: str) -> float:
-    """What the chains of two leaders in a triangle cost at least, together: min((A + B)/(1 + E), A, B) of each.
+    """Lower bound on the cost of the chains of two leaders in a triangle: the sum of min((A + B)/(1 + E), A, B).
 
     The third has k votes, and the two in front of it s in all (or one less). The first of them in the public order wins
     with differences d = 0, 1, 2, ... or every other of these, the second with 1, 2, 3, ...
@@ -118,7 +118,7 @@ def triangle_chains(side: int, neighbours: Neighbours, epsilon: float, loss: str
     votes = np.arange(side // 3 + 1)
     total = 0.0
     for third in range(3):
-        first, second = (votes + (third < other) for other in range(3) if other != third)  # the fewest they may have
+        first, second = (votes + (third < leader) for leader in range(3) if leader != third)  # the fewest they may have
         s = side - votes
         if neighbours == "replace":
             even = 1 - s % 2

@@ -1,1 +1,1 @@
-"""The best noise known for several integers at once, and where to look for its proof."""
+"""Design of noise on vectors of integers, and the evidence for its lower bound."""

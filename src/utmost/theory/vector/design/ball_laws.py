@@ -1,4 +1,4 @@
-"""Noise that falls with a norm whose unit ball is what one row does: the best steps, and the best slack."""
+"""K-norm noise on integers, whose unit ball is the sensitivity set: the best step sizes and the best slack."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from utmost.space.integers import Lattice, Moves
 from utmost.space.sensitivity import norm_of_moves
 
 MOST_STEPPED = 60
-"""Up to how many integers larger steps are tried: with more they gain little (nothing at epsilon 1, 3 % at 20) and take
-minutes to count."""
+"""Up to this many integers larger steps are tried: with more they gain little (nothing at epsilon 1, 3 % at 20) and
+take minutes to count."""
 MOST_LIFTED_INTEGERS = 8
-"""Up to how many integers slack of exchange noise is tried: it gains 1.1 % on two, 0.6 % on three, 0.2 % on four, and a
-fifth of that or so with every further one."""
+"""Up to this many integers slack of exchange noise is tried: it gains 1.1 % on two, 0.6 % on three, 0.2 % on four, and
+about a fifth of that with every further one."""
 
 
 SLACK_GAINS = 1.4
-"""More than any slack was seen to gain (20 %): noise that loses so many times as much as another is left as it is."""
+"""More than slack was seen to gain (20 %): noise whose loss is this many times that of other noise gets no slack."""
 
 
 def ball_laws(
     shape: Moves, space: Lattice, pure: ApproxDP, loss: str, slack: int | None = None, limit: float = math.inf
 ) -> Iterator[BallLaw]:
-    """Noise that falls with every step of the norm, and in larger steps after as many as one neighbour makes.
+    """K-norm laws: one that falls with every step of the norm, and one with steps as wide as the sensitivity.
 
-    Where noise has slack, with the slack given, or with that of least loss; `limit` is the loss of other noise.
+    One-way and exchange noise has the given slack, or the best one; `limit` is the loss of other noise.
     """
     reach = norm_of_moves(shape, space)
     assert reach is not None
@@ -38,20 +38,20 @@ def ball_laws(
         yield best_slack(BallLaw(shape, space.dimension, decay_above(pure, reach)), loss, slack, limit)
     if 1 < reach <= MOST_PERIOD and space.dimension <= MOST_STEPPED:
         try:
-            stepped = best_upper(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
+            stepped = best_upper_step(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
             yield best_slack(stepped, loss, slack, limit)
         except TooLarge:
             return
 
 
 def best_slack(law: BallLaw, loss: str, slack: int | None = None, limit: float = math.inf) -> BallLaw:
-    """Noise that may have slack with that of least loss: doubled while that helps, then searched between.
+    """One-way or exchange noise with the slack of the lowest expected loss; other laws are returned unchanged.
 
-    That is one-way and exchange noise; other laws stay as they are. Any slack is private. That the loss falls and then
-    rises is seen, not proved; it only decides how good the noise is.
+    The slack is doubled while that helps, then found by ternary search. Any slack is private. That the loss falls and
+    then rises is observed, not proved; it only affects how good the noise is.
     """
-    most = most_slack(law.shape, law.dimension)
-    if not most or (law.shape == "exchange" and law.dimension > MOST_LIFTED_INTEGERS):
+    largest_slack = most_slack(law.shape, law.dimension)
+    if not largest_slack or (law.shape == "exchange" and law.dimension > MOST_LIFTED_INTEGERS):
         return law
     if slack is not None:
         return replace(law, slack=slack)
@@ -65,18 +65,18 @@ def best_slack(law: BallLaw, loss: str, slack: int | None = None, limit: float =
     if at(0) > SLACK_GAINS * limit:
         return law
     low, high = 0, law.period
-    high = min(high, most)
-    while high < most and at(high) < at(low):
+    high = min(high, largest_slack)
+    while high < largest_slack and at(high) < at(low):
         low, high = high, 2 * high
-    low, high = low // 2, min(high, most)
+    low, high = low // 2, min(high, largest_slack)
     while high - low > 2:
-        one, other = low + (high - low) // 3, high - (high - low) // 3
-        low, high = (low, other) if at(one) <= at(other) else (one, high)
+        lower_third, upper_third = low + (high - low) // 3, high - (high - low) // 3
+        low, high = (low, upper_third) if at(lower_third) <= at(upper_third) else (lower_third, high)
     return replace(law, slack=min(range(low, high + 1), key=at))
 
 
-def best_upper(law: BallLaw, loss: str) -> BallLaw:
-    """The law with the best number of norms on the upper step: coarse strides, finer ones around the best."""
+def best_upper_step(law: BallLaw, loss: str) -> BallLaw:
+    """The law with the best number of norms on the upper step, by a search with ever finer strides."""
     losses: dict[int, float] = {}
 
     def at(upper: int) -> float:

@@ -1,4 +1,4 @@
-"""Noise for vectors of whole numbers, by the moves that one neighbour makes or by how far it moves them (Euclidean)."""
+"""Noise on integer vectors, by their sensitivity set or their Euclidean sensitivity."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ MOST_DIMENSION = 300
 
 @dataclass(frozen=True, eq=False)
 class VectorNoise:
-    """Noise on vectors of whole numbers, its law known exactly.
+    """Noise on integer vectors whose law is known exactly.
 
     Attributes
     ----------
-    level : the privacy it keeps
-    law : the exact law
-    moves : what one neighbour does: a `Lattice`, or the square of how far it moves a vector (Euclidean)
+    level : Level
+        The privacy level that it satisfies.
+    law : BallLaw or IndependentLaw
+        The exact law.
+    moves : Lattice or Fraction
+        The sensitivity: what one neighbour does, as a `Lattice`, or the squared Euclidean sensitivity.
     """
 
     level: Level
@@ -49,7 +52,7 @@ class VectorNoise:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The length of a vector."""
         return int(self.law.dimension)
 
     def probability(self, z: Any) -> float:
@@ -64,9 +67,9 @@ class VectorNoise:
         return float(np.prod(single))
 
     def tail(self, t: ArrayLike) -> Any:
-        """The probability that one number's noise is t or more: a float, or an array of them."""
-        found = self.law.tail(t)
-        return float(found) if np.ndim(found) == 0 else found
+        """The probability that one number's noise is at least t: a float, or an array of them."""
+        tail = self.law.tail(t)
+        return float(tail) if np.ndim(tail) == 0 else tail
 
     def half_width(self, confidence: Number) -> int:
         """The least n such that one number's noise is within ±n with at least this probability, decided exactly."""
@@ -77,40 +80,42 @@ class VectorNoise:
         return float(self.law.mean(require_line_loss(loss)))
 
     def sample(self, size: int | None = None) -> Any:
-        """Noise alone, drawn exactly with the operating system's randomness: one vector, or an array of `size` rows.
+        """Draw noise exactly with the operating system's randomness: one vector, or an array of `size` rows.
 
-        Of single numbers, one integer or an array of them.
+        In dimension 1, one integer or an array of them.
         """
-        drawn = self.law.draw(1 if size is None else as_size(size))
-        drawn = drawn[:, 0] if self.dimension == 1 else drawn
+        draws = self.law.draw(1 if size is None else as_size(size))
+        draws = draws[:, 0] if self.dimension == 1 else draws
         if size is not None:
-            return drawn
-        return int(drawn[0]) if self.dimension == 1 else tuple(int(x) for x in drawn[0])
+            return draws
+        return int(draws[0]) if self.dimension == 1 else tuple(int(x) for x in draws[0])
 
     def release(self, value: Any) -> Any:
-        """A vector of whole numbers (or one) with exact noise: private for the moves."""
-        whole = as_private_vector(value, self.dimension, exact_integer, "whole number")
+        """Add exact noise to an integer vector (or one integer): private for its sensitivity."""
+        integers = as_private_vector(value, self.dimension, exact_integer, "whole number")
         noise = self.sample()
-        return whole[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(whole, noise, strict=True))
+        return (
+            integers[0] + noise if self.dimension == 1 else tuple(v + e for v, e in zip(integers, noise, strict=True))
+        )
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[Any]:
         """Independent noise from a seeded generator in floating point: for study, never for release."""
         if isinstance(self.law, BallLaw):
             raise UnsupportedLevel("noise by moves is drawn exactly only; use sample.")
-        generator, far = np.random.default_rng(rng), self.law.half_width(1 - Fraction(1, 10**12)) + 1
-        places = np.arange(-far, far + 1)
+        generator, radius = np.random.default_rng(rng), self.law.half_width(1 - Fraction(1, 10**12)) + 1
+        places = np.arange(-radius, radius + 1)
         chances = np.maximum(self.law.tail(places) - self.law.tail(places + 1), 0)
         return np.asarray(generator.choice(places, size=(as_size(size), self.dimension), p=chances / chances.sum()))
 
     def verify(self) -> Verification:
-        """Prove privacy again from the law alone, in exact arithmetic. Nothing is claimed about better noise."""
+        """Prove privacy again from the law alone, in exact arithmetic. No optimality is claimed."""
         if isinstance(self.moves, Lattice):
             check = self.law.prove(self.moves, self.level)
         else:
             single = self.law.single
-            kept = keeps_gaussian(single.kind, self.moves / single.variance, self.level)
+            private = keeps_gaussian(single.kind, self.moves / single.variance, self.level)
             detail = f"moves of length {float(self.moves) ** 0.5:.6g}, variance {float(single.variance):.6g}"
-            check = Check("privacy", kept, f"{self.level}: {detail}, exactly")
+            check = Check("privacy", private, f"{self.level}: {detail}, exactly")
         return Verification(check.passed, "unproved", float("inf"), (check,))
 
     def __repr__(self) -> str:
@@ -125,32 +130,32 @@ def lattice(
     loss: str = "absolute",
     slack: int | None = 0,
 ) -> VectorNoise:
-    """Noise made for the moves that neighbours really make: less than independent noise needs.
+    """K-norm noise on integer vectors for a sensitivity set: less than independent noise needs.
 
-    The probability of a vector falls with its norm, whose unit ball is what one row does (the K-norm mechanism of Hardt
-    and Talwar 2010, on a lattice). `session.counts` and `session.histogram` choose it by themselves.
+    The probability of a vector falls with its norm, whose unit ball is the sensitivity set (the K-norm mechanism of
+    Hardt and Talwar 2010, on a lattice). `session.counts` and `session.histogram` choose it by themselves.
 
     Parameters
     ----------
     dimension : int
-        How many whole numbers an answer has, 1 to 300.
+        Length of the vector, 1 to 300.
     privacy : level or number
-        A number is an epsilon. Of other levels, the largest epsilon that implies them.
+        A number is an epsilon. For other levels, the largest epsilon that implies them.
     moves : "one-way", "cube", "exchange", "sum-zero" or "any"
-        What one row does. "one-way": 0 or 1 added to every number, or taken away: counts that overlap, where rows come
-        or go. "cube": every number by at most one, up or down: the same where rows are replaced. "exchange": one number
-        up and another down, or one of both: disjoint cells, rows replaced. "sum-zero": one up and another down, so that
-        the sum, which is published, never changes: disjoint cells that hold every row. "any": one number by one.
+        The sensitivity set of one row. "one-way": 0 or 1 added to every number, or subtracted: overlapping counts under
+        add/remove. "cube": every number by at most one, up or down: the same under replacement. "exchange": one number
+        up and another down, or one of both: disjoint cells under replacement. "sum-zero": one up and another down, so
+        that the sum, which is public, never changes: disjoint cells that hold every row. "any": one number by one.
     reach : int
-        How many rows one neighbour has.
+        How many rows one neighbour changes.
     loss : "absolute", "squared", "zero-one" or "within k"
-        For which the steps are best where reach is more than 1, and the slack where it is None.
+        The loss for which the steps are optimised where reach is more than 1, and the slack where it is None.
     slack : int or None
-        Of one-way and exchange noise on two integers or more. 0 is the K-norm mechanism. With slack a the one-way norm
+        For one-way and exchange noise on two integers or more. 0 is the K-norm mechanism. With slack a the one-way norm
         of a vector whose largest rise is P and whose largest fall is M is max(P, M, P + M - a), which one row changes
-        by at most 1 as well: vectors that rise here and fall there, whose numbers are smaller, become likelier. From
-        the exchange norm of vectors whose integers all rise by c or more, or all fall, min(c, a) is taken off. None
-        takes the best slack, as sessions do.
+        by at most 1 as well: vectors with both rises and falls, whose numbers are smaller, become likelier. The
+        exchange norm of vectors whose integers all rise by at least c, or all fall, is lowered by min(c, a). None
+        optimises the slack, as sessions do.
 
     Examples
     --------
@@ -172,13 +177,13 @@ def lattice(
     pure = pure_within(level)
     if pure is None:
         raise UnsupportedLevel(f"no epsilon above 0 implies {level}; noise by moves needs one.")
-    most = most_slack(moves, size)
-    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) > most:
+    limit = most_slack(moves, size)
+    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) > limit:
         raise InvalidInput(
-            f"slack is {slack} and moves is {moves!r} on {size}; give 0 to {most}: only one-way and exchange noise on "
+            f"slack is {slack} and moves is {moves!r} on {size}; give 0 to {limit}: only one-way and exchange noise on "
             "two numbers or more has slack."
         )
-    law = min(ball_laws(moves, space, pure, require_line_loss(loss), slack), key=lambda each: each.mean(loss))
+    law = min(ball_laws(moves, space, pure, require_line_loss(loss), slack), key=lambda law: law.mean(loss))
     return VectorNoise(level, law, space)
 
 
@@ -188,9 +193,9 @@ def gaussian(
     dimension: int = 1,
     squared_sensitivity: Number | None = None,
 ) -> VectorNoise:
-    """Gaussian noise on whole numbers, its law and its draws exact: rounded, or for zCDP discrete.
+    """Gaussian noise on integers with an exact law and exact draws: rounded, or for zCDP discrete.
 
-    At a Gaussian or (epsilon, delta) level it is a Gaussian rounded to the nearest whole number, which is the Gaussian
+    At a Gaussian or (epsilon, delta) level it is a Gaussian rounded to the nearest integer, which is the Gaussian
     mechanism with a public rounding after it; at a zCDP level the discrete Gaussian of Canonne, Kamath and Steinke
     (2020).
 
@@ -198,12 +203,12 @@ def gaussian(
     ----------
     privacy : GaussianDP, ZCDP, or ApproxDP with delta above 0
     sensitivity : number
-        How far one neighbour moves an answer at most: the Euclidean length, of vectors.
+        The Euclidean (l2) sensitivity.
     dimension : int
-        How many whole numbers an answer has; each gets noise of its own.
+        Length of the vector; each number gets independent noise.
     squared_sensitivity : number, optional
-        The square of the sensitivity instead, where its root is no rational number: 3 for three counts that one row may
-        all change by one.
+        The square of the sensitivity instead, where its root is irrational: 3 for three counts that one row may all
+        change by one.
 
     Examples
     --------

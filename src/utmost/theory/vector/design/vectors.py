@@ -1,9 +1,9 @@
-"""The best noise we know for several integers at once, chosen by what it exactly loses.
+"""The best known noise on a vector of integers, chosen by its exact expected loss.
 
-Overlapping counts, cells of a histogram, the two sums of a mean: vectors of integers which one neighbour changes by a
-few moves only (`space.integers.Lattice`). Candidates are noise made for exactly these moves (balls), independent noise
-on every integer, and Gaussian noise by the Euclidean length of a move; the one with the least exact loss is taken.
-Nothing is cut off and nothing is guessed: errors have mean 0.
+Overlapping counts, cells of a histogram, the two sums of a mean: vectors of integers with a small sensitivity set
+(`space.integers.Lattice`). Candidates are K-norm noise for this set (balls), independent noise on every integer, and
+Gaussian noise by the Euclidean sensitivity; the one with the lowest expected loss is taken. Noise is never truncated,
+so errors have mean 0.
 """
 
 from __future__ import annotations
@@ -31,84 +31,86 @@ from utmost.theory.vector.design.ball_laws import ball_laws
 from utmost.theory.vector.design.window import window_evidence
 
 MOST_BALL = {"any": 30, "one-way": 300, "cube": 300, "exchange": 200, "sum-zero": 200}
-"""Up to how many integers balls are tried; beyond, they gain next to nothing or take too long to count."""
+"""Up to this many integers balls are tried; above it they gain next to nothing or take too long to count."""
 WIDEST_DISCRETE = 1000.0
-"""The standard deviation from which zCDP takes the rounded Gaussian: the discrete one is better by v/(v + 1/12)."""
+"""The standard deviation above which zCDP uses the rounded Gaussian: the discrete one is better by v/(v + 1/12)."""
 WIDEST, MOST_WIDE = 1e6, 1000
-"""Gaussian noise with a larger standard deviation is found by bisection, a millisecond each: for so many integers."""
+"""Above this standard deviation Gaussian noise takes a bisection of a millisecond: allowed for so many integers."""
 MOST_DEVIATION = 2**57
-"""Of Gaussian noise that is drawn: beyond 32 of these the chance is below 10^-224."""
+"""Largest standard deviation of Gaussian noise that is drawn: 32 of these are exceeded with chance below 10^-224."""
 CLOSE = 0.999
 WIDE = 0.99
-"""Below this share of the value another bound is looked for, and it is said what noise the ends of the range hide."""
+"""Below this ratio of bound to value other bounds are tried, and one for noise or for answers away from the ends."""
 MOST_WINDOW = 3
-"""Up to how many cells that hold every row windows are tried; beyond, layers prove as much at once."""
+"""Up to this many cells that hold every row windows are tried; above it layers prove as much at once."""
 
 
 @lru_cache(maxsize=256)
 def best_vector(
     space: Lattice, level: Level, loss: str = "absolute", independent: bool = False, alone: bool = False
 ) -> Solution:
-    """The noise of least expected loss, of all candidates, for vectors of integers and the moves of one neighbour.
+    """The noise with the lowest expected loss among all candidates, for a vector of integers and its sensitivity set.
 
     Parameters
     ----------
     space : Lattice
-        How many integers, and what one neighbour does to them.
+        The number of integers, and what one neighbour does to them.
     level : Level
         PureDP, ApproxDP, GaussianDP, ZCDP, or knots.
     loss : "absolute", "squared", "zero-one" or "within k"
-        Of one integer; the value is its expectation.
+        The loss of one integer; the value is its expectation.
     independent : bool
-        Whether every integer must have noise of its own, whose sums have a law that is known.
+        Whether the noises must be independent, so that the law of their sums is known.
     alone : bool
-        Whether only single integers are asked for, as of a histogram: exchange noise then takes its best slack, with
+        Whether only single integers are of interest, as in a histogram: exchange noise then takes its best slack, for
         which the law of sums and quotients of several integers is not known.
 
     Returns
     -------
     Solution
-        `solution.sample(point)` is a tuple of integers, exactly drawn; `solution.mechanism.noise` knows tails and
-        half widths of one integer's error.
+        `solution.sample(point)` is a tuple of integers, exactly drawn; `solution.mechanism.noise` has tails and
+        half-widths of one integer's error.
 
     Examples
     --------
     >>> from utmost.privacy import PureDP
-    >>> found = best_vector(Lattice(3, "one-way", 1, 0, 20_000), PureDP(1))
-    >>> round(found.value, 10), found.certificate.method, bool(found.verify())
+    >>> solution = best_vector(Lattice(3, "one-way", 1, 0, 20_000), PureDP(1))
+    >>> round(solution.value, 10), solution.certificate.method, bool(solution.verify())
     (1.5829928576, 'one-way noise on all 3 integers at once', True)
     """
     noise = best_vector_noise(space, level, loss, independent, alone)
     problem = Problem("number.vector", space, level, {"loss": loss})
     value, (bound, evidence) = noise.mean(loss), _best_bound(problem, noise)
-    alike = _alike(problem, alone or _is_alike(noise)) if bound < WIDE * value and not independent else None
-    if alike is not None and proved_bound(problem, {"rest": True}) / alike.mean(loss) > bound / value:
-        noise, value, evidence = alike, alike.mean(loss), {"rest": True}
+    symmetric = (
+        _symmetric_noise(problem, alone or _is_symmetric(noise)) if bound < WIDE * value and not independent else None
+    )
+    if symmetric is not None and proved_bound(problem, {"rest": True}) / symmetric.mean(loss) > bound / value:
+        noise, value, evidence = symmetric, symmetric.mean(loss), {"rest": True}
         bound = proved_bound(problem, evidence)
     bound = min(bound, value)
     if bound < WIDE * value:
-        bound, evidence = _without_ends(problem, value, bound, evidence)
+        bound, evidence = _bound_away_from_ends(problem, value, bound, evidence)
     mechanism = NoisyVector(noise)
     certificate = certificate_of(problem, mechanism, "bound", bound, value - bound, evidence)
     return Solution(problem, mechanism, value, certificate)
 
 
 def _best_bound(problem: Problem, noise: Any) -> tuple[float, dict[str, Any]]:
-    """The largest bound on the integers that were asked for, and its evidence."""
+    """The largest lower bound, with its evidence."""
     space, level, loss = problem.space, problem.privacy, problem.data["loss"]
     by_layers = space.moves == "sum-zero" and loss == "absolute" and _is_pure(level)
     bound = proved_bound(problem, {})
     if bound < CLOSE * noise.mean(loss) and not (by_layers and space.dimension > MOST_WINDOW):
-        offered = window_evidence(space.in_one, level, loss, lambda each: proved_bound(problem, each))
+        offered = window_evidence(space.in_one, level, loss, lambda evidence: proved_bound(problem, evidence))
         if offered and proved_bound(problem, offered) > bound:
             return proved_bound(problem, offered), offered
     return bound, {}
 
 
-def _without_ends(
+def _bound_away_from_ends(
     problem: Problem, value: float, bound: float, evidence: dict[str, Any]
 ) -> tuple[float, dict[str, Any]]:
-    """A bound of which the ends of the range take much, for answers away from them; or beside it, that of all noise."""
+    """A bound for answers away from the ends of the range, where ends cost much, or beside it the bound on noise."""
     among_noise = min(value, proved_bound(replace(problem, space=problem.space.endless), evidence))
     if among_noise <= bound:
         return bound, evidence
@@ -119,22 +121,22 @@ def _without_ends(
         return proved_bound(problem, evidence | {"away": away, "average": bound})
 
     if "radius" not in evidence and farthest > 0 and proved(farthest) >= CLOSE * among_noise:
-        away = first_between(lambda tried: proved(tried) >= CLOSE * among_noise, 0, farthest)
+        away = first_between(lambda distance: proved(distance) >= CLOSE * among_noise, 0, farthest)
         return min(value, proved(away)), evidence | {"away": away, "average": bound}
     return bound, evidence | {"noise": among_noise}
 
 
-def _alike(problem: Problem, free: bool) -> BallLaw | None:
-    """Exchange noise that treats the cells and the rows in none of them alike, where all of them have a bound."""
+def _symmetric_noise(problem: Problem, free: bool) -> BallLaw | None:
+    """Exchange noise that is symmetric in the cells and the rows in none of them, where a bound covers all of these."""
     space, loss = problem.space, problem.data["loss"]
     pure = pure_within(problem.privacy)
-    known = free and space.moves == "exchange" and loss == "absolute" and _is_pure(problem.privacy)
-    if not known or pure is None or not 1 < space.dimension <= MOST_BALL["exchange"] or space.reach < 1:
+    applies = free and space.moves == "exchange" and loss == "absolute" and _is_pure(problem.privacy)
+    if not applies or pure is None or not 1 < space.dimension <= MOST_BALL["exchange"] or space.reach < 1:
         return None
     return min(ball_laws("exchange", space, pure, loss, 0), key=lambda law: law.mean(loss))
 
 
-def _is_alike(noise: Any) -> bool:
+def _is_symmetric(noise: Any) -> bool:
     return isinstance(noise, BallLaw) and noise.shape == "exchange" and noise.slack == 0
 
 
@@ -143,12 +145,12 @@ def sketch_vector(
 ) -> Solution:
     """The noise of `best_vector` without its proof, for a search over many levels.
 
-    Where other noise may be taken for its bound, that: it errs a little more.
+    If `best_vector` may choose other noise for its bound, that one, whose error is slightly larger.
     """
     problem = Problem("number.vector", space, level, {"loss": loss})
     noise = best_vector_noise(space, level, loss, independent, alone)
-    alike = _alike(problem, alone or _is_alike(noise)) if not independent else None
-    mechanism = NoisyVector(noise if alike is None else alike)
+    symmetric = _symmetric_noise(problem, alone or _is_symmetric(noise)) if not independent else None
+    mechanism = NoisyVector(noise if symmetric is None else symmetric)
     return sketched(problem, mechanism, mechanism.expected(loss))
 
 
@@ -160,18 +162,18 @@ def best_vector_noise(
     alone: bool = False,
     limit: float = math.inf,
 ) -> Any:
-    """The law of the least noise, with no proof; what is far worse than the limit need not be its best."""
+    """The law with the lowest expected loss, without a proof; not optimised if it is far worse than `limit`."""
     require_line_loss(loss)
     require_level(level)
-    found = _candidates(space, level, loss, alone, independent, limit)
-    laws = [law for law in found if not independent or isinstance(law, IndependentLaw)]
+    candidates = _candidates(space, level, loss, alone, independent, limit)
+    laws = [law for law in candidates if not independent or isinstance(law, IndependentLaw)]
     if not laws:
         raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
-    return min(laws, key=lambda each: each.mean(loss))
+    return min(laws, key=lambda law: law.mean(loss))
 
 
 def require_level(level: Level) -> None:
-    """Refuse levels at which there is no noise."""
+    """Raise at levels for which there is no noise."""
     if not isinstance(level, ApproxDP | GaussianDP | ZCDP | SuitablePair) or not level.concave:
         raise UnsupportedLevel(
             f"noise needs an exact, concave level, not {level}; give PureDP, ApproxDP or GaussianDP."
@@ -183,7 +185,7 @@ def require_level(level: Level) -> None:
 
 def _candidates(space: Lattice, level: Level, loss: str, alone: bool, independent: bool, limit: float) -> Iterator[Any]:
     d, shape = space.dimension, space.moves
-    if sum_of_moves(space) == 0 or _promises_nothing(level):
+    if sum_of_moves(space) == 0 or _is_vacuous(level):
         yield IndependentLaw(d, GeometricLaw(Fraction(0)))
         return
     gaussian = gaussian_law(level, square_of_moves(space))
@@ -196,16 +198,16 @@ def _candidates(space: Lattice, level: Level, loss: str, alone: bool, independen
     if pure is not None:
         yield IndependentLaw(d, GeometricLaw(decay_above(pure, sum_of_moves(space))))
         if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1) and not independent:
-            tight = 0 if shape == "exchange" and not alone else None  # means know the law without slack only
+            tight = 0 if shape == "exchange" and not alone else None  # sums of exchange noise need slack 0
             yield from ball_laws("any" if d == 1 else shape, space, pure, loss, tight, limit)
 
 
 def gaussian_law(level: Level, square: int | Fraction) -> GaussianLaw | None:
-    """The Gaussian of least variance that keeps a level where moves have this squared length; None without one.
+    """The Gaussian with the least variance that satisfies a level at this squared sensitivity; None if there is none.
 
-    None either where draws might not fit 64 bits: other noise has integers of any size.
+    Also None where draws might not fit 64 bits: other noise has integers of any size.
     """
-    if square == 0 or _promises_nothing(level):
+    if square == 0 or _is_vacuous(level):
         return None
     law = _least_gaussian(level, square)
     return None if law is None or law.variance > MOST_DEVIATION**2 else law
@@ -229,7 +231,7 @@ def _least_gaussian(level: Level, square: int | Fraction) -> GaussianLaw | None:
     return RoundedGaussian(Fraction(square) / ratio) if keeps_gaussian("rounded Gaussian", ratio, level) else None
 
 
-def _promises_nothing(level: Level) -> bool:
+def _is_vacuous(level: Level) -> bool:
     if isinstance(level, ApproxDP):
         return bool(level.delta == 1 or level.exponent == math.inf)
     return math.inf in (getattr(level, "mu", 0), getattr(level, "rho", 0))

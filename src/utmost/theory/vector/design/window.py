@@ -1,7 +1,7 @@
-"""Where to look for a proof that no noise on vectors is much better: a window of errors, and what it may prove.
+"""Evidence for a lower bound by a flow: the window of errors, and the claim to be proved.
 
-The verifier (`theory/vector/verify/window.py`) finds a flow in the window and says what it proves; here the window is
-chosen, large enough for the level and small enough for about a second, and the largest claim that holds.
+The verifier (`theory/vector/verify/window.py`) computes a flow in the window and what it proves. The window is chosen
+here, large enough for the level and small enough for about a second, with the largest claim that holds.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from utmost.space.integers import Lattice
 from utmost.theory.vector.design.ball_laws import ball_laws
 
 RADII = {1: 150, 2: 120, 3: 48, 4: 16}
-"""The largest radius of a window, by how many integers it has: flows of seconds."""
+"""The largest radius of a window, by its number of integers: flows that take seconds."""
 ENOUGH = {1: 14.0, 2: 13.0, 3: 14.0, 4: 13.0}
-"""The radius times epsilon that is enough."""
+"""Radius times epsilon beyond which a larger window gains nothing."""
 SHARES = (0.9998, 0.9985, 0.997, 0.995, 0.99, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
-"""Which shares of the noise's loss within the window are tried as bounds: more no flow in the window proves."""
+"""Shares of the noise's loss within the window that are tried as bounds: no flow in the window proves more."""
 MOST_DELTA = 1e-3
-"""Above, a flow loses too much to delta."""
+"""Above this delta a flow loses too much."""
 
 
 def window_evidence(
     space: Lattice, level: Level, loss: str, proved: Callable[[dict[str, Any]], float]
 ) -> dict[str, Any]:
-    """The window that proves most; nothing where none is of use.
+    """The window with the largest bound; empty if none is of use.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def window_evidence(
     level : Level
         Only levels with an epsilon, and little delta, have such proofs.
     loss : str
-        Of one integer.
+        The loss of one integer.
     proved : callable
-        What the verifier finds proved by evidence.
+        The bound that the verifier derives from evidence.
     """
     shape, d = free(space.moves, space.dimension)
     if not isinstance(level, ApproxDP) or shape == "any" or d < 1:
@@ -58,27 +58,27 @@ def window_evidence(
         return {}
     radius = min(RADII[d], max(4, math.ceil(ENOUGH[d] / epsilon)))
     law = next(ball_laws(few.moves, few, PureDP(epsilon), loss))
-    least, room = _mean_within(law, radius, loss), max(0.4, 1.1 * math.expm1(epsilon))
+    claim, room = _mean_within(law, radius, loss), max(0.4, 1.1 * math.expm1(epsilon))
     best: tuple[float, dict[str, Any]] = (0.0, {})
     for share in SHARES:
-        if share * least * wide <= best[0]:
-            break  # more than its claim no flow proves
-        evidence = {"radius": radius, "slack": law.slack, "steps": steps, "least": share * least, "room": room}
-        found = proved(evidence)
-        if found < best[0]:
+        if share * claim * wide <= best[0]:
+            break  # no flow proves more than its claim
+        evidence = {"radius": radius, "slack": law.slack, "steps": steps, "least": share * claim, "room": room}
+        bound = proved(evidence)
+        if bound < best[0]:
             break  # once everything flows, smaller claims prove less
-        best = (found, evidence)
+        best = (bound, evidence)
     return best[1]
 
 
 def _mean_within(law: BallLaw, radius: int, loss: str) -> float:
-    """The noise's expected loss if it is no farther from 0 than a radius: what the window holds of it."""
+    """The noise's expected loss conditional on a norm of at most `radius`: what a flow in the window can prove."""
     count = {"absolute": sum_absolute, "squared": sum_squared}.get(loss)
     if count is None:
         return law.mean(loss)
-    b, whole, summed = float(law.decay), 0.0, 0.0
-    for s in range(radius + 1):  # layers by the balls that hold them
+    b, mass, summed = float(law.decay), 0.0, 0.0
+    for s in range(radius + 1):  # sum by layers as differences of balls
         weight = b**s * ((1 - b) if s < radius else 1.0)
-        whole += weight * count_ball(law.shape, law.dimension, s, law.slack)
+        mass += weight * count_ball(law.shape, law.dimension, s, law.slack)
         summed += weight * count(law.shape, law.dimension, s, law.slack)
-    return summed / whole
+    return summed / mass

@@ -1,1 +1,1 @@
-"""Why no private mechanism for several integers is much better: flows between errors, and single integers."""
+"""Verifiers of noise on vectors: lower bounds by flows between errors, and by single integers."""

@@ -1,9 +1,9 @@
-"""Vectors of integers with noise: the stated loss, and what no private mechanism goes below.
+"""Verifier of noise on vectors: the stated expected loss, and a lower bound for every private mechanism.
 
-A bound is about every private mechanism on the range of the integers, and loses something at its ends. Where that is
-much, evidence says to which answers of every mechanism the bound applies, those `away` from the ends, and beside it the
-bound on `average` over the whole range. Where no answer is so far away, it says beside the bound what no `noise` goes
-below, no law of errors that is the same at every table: the same bound on a range so large that its ends do not count.
+The bound holds for every private mechanism on the range of the integers, and is weaker near its ends. Where that costs
+much, evidence restricts the bound to answers `away` from the ends, and adds the bound on `average` over the whole
+range. Where no answer is so far away, it adds the lower bound on all private `noise`, meaning a law of errors that is
+the same at every table: the same bound on a range so large that its ends do not matter.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from utmost.privacy import Level
 from utmost.space.integers import Lattice
 from utmost.space.line import require_line_loss
 from utmost.theory.vector.verify.coordinate import coordinate_bound
-from utmost.theory.vector.verify.fixed_total import whole_cells_bound
+from utmost.theory.vector.verify.fixed_total import fixed_total_bound
 from utmost.theory.vector.verify.window import window_bound
 from utmost.theory.verify_chains import MARGIN, Evidence, Outcome, from_below, stated
 
 
 def vector_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private mechanism loses less than on each integer; with a rest, on average over the integers and it.
+    """Lower bound on the expected loss of each integer; with a rest, averaged over the integers and the rest.
 
-    Evidence is empty, or says where to look for a flow in a window, or that the rows in no cell are a cell more, or
-    how far away from the ends an answer is.
+    Evidence is empty, or names the window of a flow, or says that the rows in no cell form one more cell, or how far
+    from the ends an answer is.
     """
     loss = require_line_loss(problem.data.get("loss"))
     space, level = problem.space.in_one, problem.privacy
-    rest, away = _has_rest(space, evidence), _away(evidence)
+    rest, away = _has_rest(space, evidence), _distance_from_ends(evidence)
     if away is not None:
-        return whole_cells_bound(space, level, loss, rest, away)
-    found = max(coordinate_bound(space, level, loss), whole_cells_bound(space, level, loss, rest))
-    return max(found, window_bound(space, level, loss, evidence)) if "radius" in evidence else found
+        return fixed_total_bound(space, level, loss, rest, away)
+    bound = max(coordinate_bound(space, level, loss), fixed_total_bound(space, level, loss, rest))
+    return max(bound, window_bound(space, level, loss, evidence)) if "radius" in evidence else bound
 
 
 def noise_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private noise loses less than, the same at every table: the bound on a range whose ends do not count."""
+    """Lower bound for noise whose law is the same at every table: the bound on a range without ends."""
     return vector_bound(replace(problem, space=problem.space.endless), evidence)
 
 
 def average_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private mechanism loses less than on average over all tables, also those at the ends."""
+    """Lower bound on the loss averaged over all tables, including those at the ends."""
     return vector_bound(problem, {name: value for name, value in evidence.items() if name != "away"})
 
 
-def _away(evidence: Evidence) -> int | None:
-    """How far from the ends the answers are that a bound is about; what holds on average must be said with it."""
+def _distance_from_ends(evidence: Evidence) -> int | None:
+    """How far from the ends the answers of a bound are, if it is restricted; the average bound must be stated then."""
     if "away" not in evidence:
         return None
     away = evidence["away"]
@@ -70,7 +70,7 @@ def _has_rest(space: Lattice, evidence: Evidence) -> bool:
 
 
 def check_vector(problem: Any, solved: Any) -> Outcome:
-    """One integer alone, by pairs of points or the staircase's dual flow; or flows between errors of whole vectors."""
+    """A lower bound by one integer (pairs of points, or the staircase's dual flow) or by flows between vectors."""
     space, mechanism, certificate = problem.space, solved.mechanism, solved.certificate
     fits = isinstance(space, Lattice) and isinstance(mechanism, NoisyVector) and isinstance(problem.privacy, Level)
     if not fits:
@@ -85,27 +85,27 @@ def check_vector(problem: Any, solved: Any) -> Outcome:
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("noise on vectors is proved by a bound, or not at all.")
     evidence = certificate.evidence
-    if _has_rest(space, evidence) and not _treats_rest_alike(mechanism.noise):
+    if _has_rest(space, evidence) and not _is_symmetric(mechanism.noise):
         raise InvalidInput("a bound on cells and their rest is for noise that treats them alike.")
     bound = vector_bound(problem, evidence)
     answers = f", given an answer {evidence['away']} from the ends," if "away" in evidence else ""
     check, gap = from_below(solved, value, bound, f"loses less on each integer{answers} than", "loses")
-    return (*checks, check, *_beside(problem, evidence, value)), gap
+    return (*checks, check, *_side_checks(problem, evidence, value)), gap
 
 
-def _treats_rest_alike(noise: Any) -> bool:
-    """Whether the rows left over have an error like that of every cell: the exchange norm is that of all of them."""
+def _is_symmetric(noise: Any) -> bool:
+    """Whether the rows in no cell have the same law of error as every cell: an exchange norm without slack."""
     return isinstance(noise, BallLaw) and noise.shape == "exchange" and noise.slack == 0
 
 
-def _beside(problem: Any, evidence: Mapping[str, Any], value: float) -> tuple[Check, ...]:
-    """The checks of what no noise loses less than, and what no mechanism does on average, where that is stated."""
-    found = []
+def _side_checks(problem: Any, evidence: Mapping[str, Any], value: float) -> tuple[Check, ...]:
+    """Checks of the stated lower bounds on all noise and on average, if there are any."""
+    checks = []
     for name, bound, whom in (("noise", noise_bound, "noise"), ("average", average_bound, "mechanism on average")):
         if name in evidence:
-            least, proved = evidence[name], bound(problem, evidence)
-            if not isinstance(least, float) or not 0 <= least <= value:
+            claim, proved = evidence[name], bound(problem, evidence)
+            if not isinstance(claim, float) or not 0 <= claim <= value:
                 raise InvalidInput(f"what no private {whom} loses less than is a number from 0 to the loss.")
             text = f"no private {whom} loses less than {proved:.12g}"
-            found.append(Check(name, least <= proved * (1 + MARGIN), text))
-    return tuple(found)
+            checks.append(Check(name, claim <= proved * (1 + MARGIN), text))
+    return tuple(checks)

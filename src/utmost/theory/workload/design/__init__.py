@@ -1,1 +1,1 @@
-"""Which sums of cells to release, with how much noise each, and what is made of them."""
+"""Design of strategies for workloads: which sums of cells to release, with how much noise, and the estimates."""

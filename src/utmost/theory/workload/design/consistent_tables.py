@@ -1,8 +1,8 @@
-"""Tables of whole numbers, none below 0, that agree with each other: near to estimates that may have neither property.
+"""Consistent tables of nonnegative integers, close to estimates that may be fractional or negative.
 
 From the top down: the total, then tables of one column with that total, then tables of two columns with these margins.
-Each step keeps what the ones before decided, so all tables agree exactly. Nothing but released numbers is looked at, so
-it costs no privacy; it does bias numbers near 0 upwards, which is why the estimates themselves are the answer.
+Each step keeps what earlier steps decided, so all tables agree exactly. This is post-processing of released numbers and
+costs no privacy; it biases numbers near 0 upwards, which is why the estimates themselves are the answer.
 """
 
 from __future__ import annotations
@@ -18,125 +18,127 @@ from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.theory.workload.marginal_algebra import Columns, Shape
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 PASSES = 200
 
 
-def whole_tables(shape: Shape, tables: Mapping[Columns, NDArray[Any]]) -> dict[Columns, Whole]:
-    """Whole numbers, none below 0, for wanted marginal tables: every total is the same wherever it is found.
+def integer_tables(shape: Shape, tables: Mapping[Columns, NDArray[Any]]) -> dict[Columns, Integers]:
+    """Nonnegative integer tables for the wanted marginals, with the same total in each.
 
-    Tables of at most two columns agree whatever the others are; so do tables that all lie within one of them. Of other
-    sets of three columns and more it is not known beforehand whether such whole numbers exist: `InvalidInput`.
+    Tables of at most two columns can always be made to agree; so can tables that all lie within one of them. For other
+    sets with three or more columns it is not known in advance whether such integers exist: `InvalidInput`.
 
     Parameters
     ----------
-    shape : how many values each column has
-    tables : estimates by their columns, consistent with each other
+    shape : tuple of int
+        How many values each column has.
+    tables : mapping of tuple to array
+        Estimates by their columns, consistent with each other.
 
     Examples
     --------
-    >>> found = whole_tables((2, 2), {(0,): np.array([3.4, -1.2]), (0, 1): np.array([[1.6, 1.8], [-1.5, 0.3]])})
-    >>> found[(0,)].tolist(), found[(0, 1)].tolist()
+    >>> whole = integer_tables((2, 2), {(0,): np.array([3.4, -1.2]), (0, 1): np.array([[1.6, 1.8], [-1.5, 0.3]])})
+    >>> whole[(0,)].tolist(), whole[(0, 1)].tolist()
     ([2, 0], [[1, 1], [0, 0]])
     """
-    top = max(tables, key=lambda each: math.prod(shape[i] for i in each))
-    if all(set(each) <= set(top) for each in tables):
+    top = max(tables, key=lambda columns: math.prod(shape[i] for i in columns))
+    if all(set(columns) <= set(top) for columns in tables):
         finest = np.asarray(tables[top], dtype=float)
         total = max(0, round(float(finest.sum())))
-        cells = shared(total, finest.ravel()).reshape(finest.shape)
-        return {each: _summed(cells, top, each) for each in tables}
-    if any(len(each) > 2 for each in tables):
+        cells = apportion(total, finest.ravel()).reshape(finest.shape)
+        return {columns: _margin(cells, top, columns) for columns in tables}
+    if any(len(columns) > 2 for columns in tables):
         raise InvalidInput(
             "whole numbers are made for tables of one or two columns, or for one table with others within it; ask for "
             "these, or use the unbiased numbers."
         )
-    estimates = {each: np.asarray(table, dtype=float) for each, table in tables.items()}
+    estimates = {columns: np.asarray(table, dtype=float) for columns, table in tables.items()}
     total = max(0, round(float(estimates[top].sum())))
-    single: dict[int, Whole] = {}
-    for each, table in estimates.items():
-        for axis, i in enumerate(each):
+    single: dict[int, Integers] = {}
+    for columns, table in estimates.items():
+        for axis, i in enumerate(columns):
             if i not in single:
-                single[i] = shared(total, table.sum(axis=tuple(a for a in range(len(each)) if a != axis)))
-    found: dict[Columns, Whole] = {}
-    for each, table in estimates.items():
-        if len(each) == 2:
-            found[each] = fitted(table, single[each[0]], single[each[1]])
+                single[i] = apportion(total, table.sum(axis=tuple(a for a in range(len(columns)) if a != axis)))
+    margins: dict[Columns, Integers] = {}
+    for columns, table in estimates.items():
+        if len(columns) == 2:
+            margins[columns] = fit_margins(table, single[columns[0]], single[columns[1]])
         else:
-            found[each] = single[each[0]] if each else np.array(total)
-    return found
+            margins[columns] = single[columns[0]] if columns else np.array(total)
+    return margins
 
 
-def _summed(cells: Whole, top: Columns, each: Columns) -> Whole:
-    return np.asarray(cells.sum(axis=tuple(a for a, i in enumerate(top) if i not in each)))
+def _margin(cells: Integers, top: Columns, columns: Columns) -> Integers:
+    return np.asarray(cells.sum(axis=tuple(a for a, i in enumerate(top) if i not in columns)))
 
 
-def shared(total: int, estimates: Sequence[float] | Floats) -> Whole:
-    """A total shared out in whole numbers, none below 0: the nearest point with this sum, then by largest remainder.
+def apportion(total: int, estimates: Sequence[float] | Floats) -> Integers:
+    """Apportion a total in nonnegative integers: the nearest point with this sum, then the largest remainders.
 
     Examples
     --------
-    >>> shared(10, [4.4, 6.7, -1.1]).tolist()
+    >>> apportion(10, [4.4, 6.7, -1.1]).tolist()
     [4, 6, 0]
     """
-    found = np.asarray(estimates, dtype=float)
-    ordered = np.sort(found)[::-1]
-    levels = (np.cumsum(ordered) - total) / np.arange(1, len(found) + 1)
-    kept = np.flatnonzero(ordered > levels)
-    level = levels[kept[-1]] if len(kept) else levels[0]
-    near = np.maximum(found - level, 0.0)
-    whole = np.floor(near + 1e-9).astype(np.int64)
-    over = int(whole.sum()) - total
-    order = np.argsort(-(near - whole), kind="stable")
-    while over < 0:  # as many more as are missing, the largest remainders first
+    values = np.asarray(estimates, dtype=float)
+    ordered = np.sort(values)[::-1]
+    levels = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
+    positive = np.flatnonzero(ordered > levels)
+    level = levels[positive[-1]] if len(positive) else levels[0]
+    shares = np.maximum(values - level, 0.0)
+    integers = np.floor(shares + 1e-9).astype(np.int64)
+    over = int(integers.sum()) - total
+    order = np.argsort(-(shares - integers), kind="stable")
+    while over < 0:  # add what is missing, largest remainders first
         more = order[: min(-over, len(order))]
-        whole[more] += 1
+        integers[more] += 1
         over += len(more)
-    while over > 0:  # one is given back where rounding took too much
-        at = int(np.argmax(whole))
-        take = min(over, int(whole[at]))
-        whole[at] -= take
+    while over > 0:  # rounding took too much: take it back from the largest
+        at = int(np.argmax(integers))
+        take = min(over, int(integers[at]))
+        integers[at] -= take
         over -= take
-    return np.asarray(whole)
+    return np.asarray(integers)
 
 
-def fitted(estimates: Floats, rows: Whole, columns: Whole) -> Whole:
-    """A table of whole numbers, none below 0, with these sums of rows and of columns (which have one total).
+def fit_margins(estimates: Floats, rows: Integers, columns: Integers) -> Integers:
+    """A table of nonnegative integers with these row and column sums (which have one total).
 
-    Raked to the margins, then cut to whole numbers; what is missing is added where remainders are largest, one for each
-    cell, and the rest from corner to corner, which always ends.
+    Raked to the margins and rounded down; what is missing is added where remainders are largest, one for each cell,
+    and the rest by the north-west corner rule, which always ends.
 
     Examples
     --------
-    >>> fitted(np.array([[1.6, -0.8], [2.2, 0.3]]), np.array([2, 2]), np.array([3, 1])).tolist()
+    >>> fit_margins(np.array([[1.6, -0.8], [2.2, 0.3]]), np.array([2, 2]), np.array([3, 1])).tolist()
     [[2, 0], [1, 1]]
     """
-    near = np.maximum(estimates, 0.0) + 1e-9
+    raked = np.maximum(estimates, 0.0) + 1e-9
     for _ in range(PASSES):
-        near *= (rows / np.maximum(near.sum(axis=1), 1e-300))[:, None]
-        by = columns / np.maximum(near.sum(axis=0), 1e-300)
-        near *= by
+        raked *= (rows / np.maximum(raked.sum(axis=1), 1e-300))[:, None]
+        by = columns / np.maximum(raked.sum(axis=0), 1e-300)
+        raked *= by
         if np.abs(by - 1).max(initial=0.0) < 1e-6:
             break
-    whole = np.floor(near).astype(np.int64)
-    for axis, wanted in ((1, rows), (0, columns)):  # raking ends early: nothing may exceed its margin
-        for at in np.flatnonzero(whole.sum(axis=axis) > wanted):
-            line = whole[at] if axis == 1 else whole[:, at]
-            line[:] = shared(int(wanted[at]), line.astype(float))
-    left, below = rows - whole.sum(axis=1), columns - whole.sum(axis=0)
+    integers = np.floor(raked).astype(np.int64)
+    for axis, margin in ((1, rows), (0, columns)):  # raking ends early: nothing may exceed its margin
+        for at in np.flatnonzero(integers.sum(axis=axis) > margin):
+            line = integers[at] if axis == 1 else integers[:, at]
+            line[:] = apportion(int(margin[at]), line.astype(float))
+    row_gaps, column_gaps = rows - integers.sum(axis=1), columns - integers.sum(axis=0)
     width = len(columns)
-    for flat in np.argsort(-(near - whole), axis=None, kind="stable").tolist():
+    for flat in np.argsort(-(raked - integers), axis=None, kind="stable").tolist():
         i, j = divmod(flat, width)
-        if left[i] and below[j]:
-            whole[i, j] += 1
-            left[i] -= 1
-            below[j] -= 1
-            if not left.any():
-                return whole
+        if row_gaps[i] and column_gaps[j]:
+            integers[i, j] += 1
+            row_gaps[i] -= 1
+            column_gaps[j] -= 1
+            if not row_gaps.any():
+                return integers
     i = j = 0
     while i < len(rows) and j < width:
-        step = min(left[i], below[j])
-        whole[i, j] += step
-        left[i] -= step
-        below[j] -= step
-        i, j = (i + 1, j) if not left[i] else (i, j + 1)
-    return whole
+        step = min(row_gaps[i], column_gaps[j])
+        integers[i, j] += step
+        row_gaps[i] -= step
+        column_gaps[j] -= step
+        i, j = (i + 1, j) if not row_gaps[i] else (i, j + 1)
+    return integers

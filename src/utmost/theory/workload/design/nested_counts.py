@@ -1,9 +1,9 @@
-"""Counts of conditions that lie inside each other, from noise on the disjoint cells between them.
+"""Nested counts (of conditions that imply each other) from noise on the disjoint cells between them.
 
-The rows of a condition are those of the innermost one, plus those between it and the next, and so on. One row is in one
-of these cells at most, where it may be in all of the counts: so cells need little noise, and a count made of m of them
-errs by a sum of m independent noises. Its law is a convolution, taken here by Fourier transforms of the listed law of
-one noise, so far out that what is left out does not matter to floats.
+The rows of a condition are those of the innermost one, plus those between it and the next, and so on. A row is in at
+most one of these cells but may be in all of the counts, so cells need little noise, and the error of a count made of m
+cells is a sum of m independent noises. Its law is a convolution, computed by Fourier transforms of the law of one noise
+on a circle so wide that wrapping around is below floating-point precision.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from utmost.theory.workload.design.prefix_noise import carried_losses
 from utmost.theory.workload.prefix_noise import SPARE, CarriedLaw
 
 MOST_LISTED, MOST_CONVOLVED, MOST_TOGETHER = 2**20, 2**19, 2**24
-"""How many values of a sum are listed for its mean, for its interval (beyond, in wider bins), and of all sums."""
+"""Longest list of the values of a sum for its mean, for its interval (above, in wider bins), and of all sums."""
 MOST_DIRECT = 100
-"""Up to how many counts noise on the counts themselves is tried: with more, that on cells has long been better."""
+"""Up to this many counts noise on the counts themselves is tried; with more, noise on cells is always better."""
 
 
 def cells_or_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute") -> tuple[Lattice, Any]:
-    """The better of noise on cells, which are then added up, and noise on the counts themselves.
+    """The better of noise on cells, which are then summed, and noise on the counts themselves.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def cells_or_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "
     level : Level
         PureDP, ApproxDP, GaussianDP, ZCDP, or knots.
     loss : "absolute", "squared", "zero-one" or "within k"
-        Of one count; the least average over all counts is taken.
+        The loss of one count; its average over all counts is minimised.
 
     Returns
     -------
     (Lattice, law)
-        Which of both was taken, `cells` or `counts`, and the law of its noise.
+        The space that is better, `cells` or `counts`, and the law of its noise.
 
     Examples
     --------
@@ -61,19 +61,19 @@ def cells_or_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "
     >>> space == cells, round(sum_losses(noise, ["absolute"])["absolute"], 4)
     (True, 2.3215)
     """
-    added = None
+    noise_on_cells = None
     with suppress(UnsupportedLevel):
-        added = best_vector_noise(cells, level, loss, True)
-    if cells.dimension <= MOST_DIRECT or added is None:
-        limit = math.inf if added is None else sum_losses(added, (loss,))[loss]
-        direct = best_vector_noise(counts, level, loss, limit=limit)
-        if added is None or limit > direct.mean(loss):
-            return counts, direct
-    return cells, added
+        noise_on_cells = best_vector_noise(cells, level, loss, True)
+    if cells.dimension <= MOST_DIRECT or noise_on_cells is None:
+        limit = math.inf if noise_on_cells is None else sum_losses(noise_on_cells, (loss,))[loss]
+        noise_on_counts = best_vector_noise(counts, level, loss, limit=limit)
+        if noise_on_cells is None or limit > noise_on_counts.mean(loss):
+            return counts, noise_on_counts
+    return cells, noise_on_cells
 
 
 def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:
-    """The expected losses of the running sums of independent noises: averaged over all of them, or of the last one.
+    """Expected losses of running sums of independent noises: averaged over all of them, or of the last one.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bo
         The noise on the cells.
     losses : list of "absolute", "squared", "zero-one" or "within k"
     last : bool
-        Whether only the sum of all noises is meant, which errs most.
+        Whether only the sum of all noises counts, which has the largest error.
 
     Examples
     --------
@@ -93,23 +93,23 @@ def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bo
     if isinstance(law, CarriedLaw):
         return {loss: carried_losses(law, loss, last) for loss in losses}
     d = law.dimension
-    found = {}
+    means = {}
     for loss in losses:
         if loss == "squared":
-            found[loss] = law.mean(loss) * (d if last else (d + 1) / 2)
+            means[loss] = law.mean(loss) * (d if last else (d + 1) / 2)
         else:
-            places, chances, width = _averaged(law, last)
-            found[loss] = float(chances @ _in_bins(loss, places, width))
-    return found
+            places, chances, width = _law_of_sum(law, last)
+            means[loss] = float(chances @ _loss_in_bins(loss, places, width))
+    return means
 
 
 @lru_cache(maxsize=64)
 def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tuple[int, ...]:
-    """For the sum of 1, 2, ... of the noises, within which ±n it lies with at least this probability.
+    """For the sum of 1, 2, ... of the noises, the half-width n of its interval: |sum| <= n with this probability.
 
-    The least such n, decided in floats with a little to spare. Where noise is wide and the noises are many, not every
-    sum is looked at, and one in between gets the n of the next longer one: adding symmetric noise that is likeliest at
-    0 never makes a sum likelier to be within ±n. Noise so wide that its law is listed in bins adds half a bin each.
+    The least such n, computed in floats with a little to spare. Where noise is wide and there are many noises, only
+    some sums are computed, and one in between gets the n of the next longer one: adding symmetric unimodal noise never
+    makes |sum| <= n likelier. Noise so wide that its law is listed in bins adds half a bin each.
 
     Examples
     --------
@@ -120,21 +120,21 @@ def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tup
     if isinstance(law, CarriedLaw):
         return law.half_widths(confidence)
     share = float(as_rational(confidence, "the confidence")) + SPARE
-    chances, width = _listed(law, MOST_CONVOLVED, 7.0, 10**10)
+    chances, width = _law_on_circle(law, MOST_CONVOLVED, 7.0, 10**10)
     growth = np.fft.rfft(chances).real
     looked_at = max(64, MOST_TOGETHER // len(chances))
     every = np.arange(1, law.dimension + 1)
     some = every if len(every) <= looked_at else np.unique(np.ceil(np.geomspace(1, len(every), looked_at)).astype(int))
-    found, power, before = [], growth, 1
+    widths, power, last = [], growth, 1
     for m in some.tolist():
-        power = power * growth if m == before + 1 else growth**m
-        before = m
-        one = np.fft.irfft(power, len(chances))[: len(chances) // 2]
-        within = 2 * np.cumsum(one) - one[0]
+        power = power * growth if m == last + 1 else growth**m
+        last = m
+        law_of_sum = np.fft.irfft(power, len(chances))[: len(chances) // 2]
+        within = 2 * np.cumsum(law_of_sum) - law_of_sum[0]
         n = int(np.searchsorted(np.maximum.accumulate(within), share))
-        found.append(n * width + m * (width // 2))
-    found[0] = law.half_width(confidence)
-    return tuple(found[place] for place in np.searchsorted(some, every).tolist())
+        widths.append(n * width + m * (width // 2))
+    widths[0] = law.half_width(confidence)
+    return tuple(widths[place] for place in np.searchsorted(some, every).tolist())
 
 
 @lru_cache(maxsize=8)
@@ -147,45 +147,46 @@ def sum_mean_sizes(law: IndependentLaw) -> tuple[float, ...]:
     >>> [round(size, 6) for size in sum_mean_sizes(IndependentLaw(2, GeometricLaw(Fraction(1, 3))))]
     [0.75, 1.21875]
     """
-    chances, width = _listed(law, MOST_CONVOLVED, 10.0, 10**15)
+    chances, width = _law_on_circle(law, MOST_CONVOLVED, 10.0, 10**15)
     growth, n = np.fft.rfft(chances).real, len(chances)
     places = (np.arange(n) + n // 2) % n - n // 2
-    weights = np.fft.rfft(_in_bins("absolute", places.astype(float), width)).real / n
-    weights[1:-1] *= 2  # the frequencies that are not listed mirror these
-    found, power = [], np.ones_like(growth)
+    weights = np.fft.rfft(_loss_in_bins("absolute", places.astype(float), width)).real / n
+    weights[1:-1] *= 2  # the other frequencies mirror these
+    sizes, power = [], np.ones_like(growth)
     for _ in range(law.dimension):
         power = power * growth
-        found.append(float(weights @ power))
-    return tuple(found)
+        sizes.append(float(weights @ power))
+    return tuple(sizes)
 
 
 @lru_cache(maxsize=8)
-def _averaged(law: IndependentLaw, last: bool) -> tuple[Floats, Floats, int]:
-    """Places, in bins, and the probabilities of the sum of all noises there, or averaged over all running sums."""
+def _law_of_sum(law: IndependentLaw, last: bool) -> tuple[Floats, Floats, int]:
+    """(places in bins, probabilities, bin width) of the sum of all noises, or averaged over all running sums."""
     d = law.dimension
-    chances, width = _listed(law, MOST_LISTED, 10.0, 10**15)
+    chances, width = _law_on_circle(law, MOST_LISTED, 10.0, 10**15)
     growth = np.fft.rfft(chances).real
     if last:
         power = growth**d
     else:  # the mean of g, g^2, ..., g^d
         apart = 1 - growth
-        near = apart < 1e-12
-        power = np.where(near, 1.0, growth * (1 - growth**d) / (d * np.where(near, 1.0, apart)))
+        degenerate = apart < 1e-12
+        power = np.where(degenerate, 1.0, growth * (1 - growth**d) / (d * np.where(degenerate, 1.0, apart)))
     n = len(chances)
     places = (np.arange(n) + n // 2) % n - n // 2
     return places.astype(float), np.fft.irfft(power, n), width
 
 
-def _listed(law: IndependentLaw, most: int, deviations: float, rare: int) -> tuple[Floats, int]:
-    """The law of one noise on a circle that the sum of all hardly ever goes half around, in bins of odd width.
+def _law_on_circle(law: IndependentLaw, most_bins: int, deviations: float, rare: int) -> tuple[Floats, int]:
+    """The law of one noise on a circle, in bins of odd width, and that width.
 
-    So far as: so many standard deviations of the sum, and what one noise exceeds once in `rare` times.
+    Half the circle covers so many standard deviations of the sum of all, and what one noise exceeds once in `rare`
+    times.
     """
     deviation = math.sqrt(law.mean("squared"))
-    far = deviations * deviation * math.sqrt(law.dimension) + law.half_width(1 - Fraction(1, rare)) + 2
-    width = math.ceil(2 * far / most)
+    radius = deviations * deviation * math.sqrt(law.dimension) + law.half_width(1 - Fraction(1, rare)) + 2
+    width = math.ceil(2 * radius / most_bins)
     width += width % 2 == 0
-    n = 1 << max(4, math.ceil(math.log2(2 * far / width)))
+    n = 1 << max(4, math.ceil(math.log2(2 * radius / width)))
     half = n // 2
     tails = np.asarray(law.tail(np.arange(half + 1) * width + (width + 1) // 2))  # beyond the bins 0, 1, 2, ...
     right = tails[:-1] - tails[1:]
@@ -196,7 +197,7 @@ def _listed(law: IndependentLaw, most: int, deviations: float, rare: int) -> tup
     return chances, width
 
 
-def _in_bins(loss: str, places: Floats, width: int) -> Any:
+def _loss_in_bins(loss: str, places: Floats, width: int) -> Any:
     """The mean loss in each bin."""
     half, middles = width // 2, places * width
     if loss == "absolute":

@@ -1,8 +1,8 @@
-"""The one way to a strategy for many numbers at once: running counts, ranges, marginal tables, the nodes of a tree.
+"""Optimise a strategy matrix for a workload: running counts, ranges, marginal tables, the nodes of a tree.
 
-Each is W x for disjoint cells x. A strategy is a set of whole sums of the cells, integer noise on them, and generalised
-least squares; its certificate is the dual of the best factorisation. What was found before is read from disk and proved
-again (`kept`).
+Each workload is W x for disjoint cells x. A strategy is a set of integer sums of the cells with integer noise,
+followed by generalised least squares; its certificate is the dual of the best factorisation. Strategies are cached on
+disk and verified again when loaded (`strategy_cache`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from utmost.mechanism.noise.tables import NoisyTables
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space.integers import Lattice, Moves, Strategy
-from utmost.theory.workload.design.hierarchy import best_hierarchy, stated_hierarchy
-from utmost.theory.workload.design.marginals import best_marginals, stated_marginals
-from utmost.theory.workload.design.strategies import FEWEST, best_counts, best_ranges, stated_strategy
-from utmost.theory.workload.design.strategy_cache import kept
+from utmost.theory.workload.design.hierarchy import best_hierarchy, hierarchy_solution
+from utmost.theory.workload.design.marginals import best_marginals, marginals_solution
+from utmost.theory.workload.design.strategies import FEWEST, best_counts, best_ranges, strategy_solution
+from utmost.theory.workload.design.strategy_cache import cached_strategy
 from utmost.theory.workload.hierarchy_algebra import read_tree
 from utmost.theory.workload.marginal_algebra import read_workload
 
@@ -30,15 +30,22 @@ Kind: TypeAlias = Literal["running", "ranges", "marginals", "hierarchy"]
 
 @dataclass(frozen=True)
 class Workload:
-    """Many numbers that are wanted of the same rows.
+    """A set of linear queries on the same rows, with the adjacency and the loss.
 
     Attributes
     ----------
-    kind : "running" counts or "ranges" of cells in a row, "marginals" of columns, all nodes of a "hierarchy"
-    of : how many cells there are; or the tables, or the tree, as `mechanism.margins` and `mechanism.trees` write them
-    moves : "any" where a row comes or goes, "exchange" where it is replaced
-    reach, upper : how many rows one neighbour has, and how many there are at most; None where nobody said
-    loss : what a question about running counts is best for; all others are best for "squared"
+    kind : "running", "ranges", "marginals" or "hierarchy"
+        Running counts or ranges of neighbouring cells, marginal tables of columns, or all nodes of a tree.
+    of : int or str
+        How many cells there are; or the tables, or the tree, as `write_workload` and `write_tree` write them.
+    moves : "any" or "exchange"
+        "any" where a row comes or goes, "exchange" where it is replaced.
+    reach : int
+        How many rows one neighbour changes.
+    upper : int or None
+        Upper bound on the number of rows, if there is a public one.
+    loss : str
+        The loss that running counts are optimised for; the others are always optimised for "squared".
     """
 
     kind: Kind
@@ -49,13 +56,13 @@ class Workload:
     loss: str = "squared"
 
     def cells(self, moves: Moves | None = None) -> Lattice:
-        """The cells, of running counts and ranges."""
+        """The lattice of cells of running counts and ranges."""
         return Lattice(int(self.of), moves or self.moves, self.reach, None if self.upper is None else 0, self.upper)
 
 
 @lru_cache(maxsize=64)
 def best_workload(workload: Workload, level: Level, keep: bool = True) -> Solution:
-    """The strategy of least loss found for a workload: kept from before, or found now.
+    """The strategy with the lowest loss found for a workload, from the cache on disk or newly optimised.
 
     Parameters
     ----------
@@ -64,7 +71,7 @@ def best_workload(workload: Workload, level: Level, keep: bool = True) -> Soluti
     level : Level
         PureDP, ApproxDP, GaussianDP or ZCDP.
     keep : bool
-        Whether it is looked for on disk, and kept there.
+        Whether the cache on disk is used.
 
     Examples
     --------
@@ -76,18 +83,20 @@ def best_workload(workload: Workload, level: Level, keep: bool = True) -> Soluti
     'rounded Gaussian noise on 30 weighted sums of cells, a factorisation'
     """
     if not keep or (workload.kind in ("running", "ranges") and int(workload.of) < FEWEST):
-        return _found(workload, level)
+        return _optimize(workload, level)
     parameters = {**asdict(workload), "level": level.to_json()}
-    return kept(parameters, lambda: _found(workload, level), lambda read: _stated(workload, level, read))
+    return cached_strategy(
+        parameters, lambda: _optimize(workload, level), lambda cached: _rebuild(workload, level, cached)
+    )
 
 
 @lru_cache(maxsize=256)
 def sketch_workload(workload: Workload, level: Level) -> Solution:
-    """The same without its proof, for a search over many levels: nothing is looked for on disk, nor kept there."""
-    return _found(workload, level, proved=False)
+    """The strategy for a workload without its proof or the cache, for a search over many levels."""
+    return _optimize(workload, level, proved=False)
 
 
-def _found(workload: Workload, level: Level, proved: bool = True) -> Solution:
+def _optimize(workload: Workload, level: Level, proved: bool = True) -> Solution:
     neighbours = (workload.moves, workload.reach, workload.upper)
     if workload.kind == "running":
         return best_counts(workload.cells(), workload.cells("one-way"), level, workload.loss, proved)
@@ -99,23 +108,23 @@ def _found(workload: Workload, level: Level, proved: bool = True) -> Solution:
     return best_hierarchy(read_tree(workload.of), *neighbours, level, proved)
 
 
-def _stated(workload: Workload, level: Level, read: Solution) -> Solution:
-    """What was read, stated for what is asked; `InvalidInput` where it is a strategy for something else."""
+def _rebuild(workload: Workload, level: Level, cached: Solution) -> Solution:
+    """A cached strategy as a new solution of this workload; `InvalidInput` if it is a strategy for another one."""
     neighbours = (workload.moves, workload.reach, workload.upper)
-    data, space, mechanism = read.problem.data, read.problem.space, read.mechanism
+    data, space, mechanism = cached.problem.data, cached.problem.space, cached.mechanism
     if isinstance(mechanism, NoisyTables):
-        state: Callable[..., Any] = stated_marginals if workload.kind == "marginals" else stated_hierarchy
+        state: Callable[..., Any] = marginals_solution if workload.kind == "marginals" else hierarchy_solution
         words = {"workload": workload.of, "strategy": data.get("strategy"), "grain": data.get("grain")}
-        found: Solution = state(words, mechanism, neighbours, level)
+        solution: Solution = state(words, mechanism, neighbours, level)
     elif isinstance(mechanism, NoisyVector) and isinstance(space, Strategy | Lattice):
-        of_sums = read.problem.question == "number.strategy" and workload.kind in ("running", "ranges")
+        of_sums = cached.problem.question == "number.strategy" and workload.kind in ("running", "ranges")
         if not of_sums or workload.cells() != (space.cells if isinstance(space, Strategy) else space):
             raise InvalidInput("it is noise on something else.")
-        found = stated_strategy(
+        solution = strategy_solution(
             space, mechanism, level, workload.loss, "ranges" if workload.kind == "ranges" else "running"
         )
     else:
         raise InvalidInput("it is no noise on sums of cells.")
-    if found.problem.space != space:
+    if solution.problem.space != space:
         raise InvalidInput("it is for other tables.")
-    return found
+    return solution

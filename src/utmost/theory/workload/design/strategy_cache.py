@@ -1,8 +1,8 @@
-"""Strategies that were found before, kept on disk by their public parameters, and proved again when they are read.
+"""On-disk cache of optimised strategies, re-verified when loaded.
 
-A strategy takes up to seconds to find and milliseconds to prove. Nothing in a file is believed: what was found is
-stated anew from its mechanism, and verified; a file that is damaged, of another version or for another question is as
-good as none. Nothing here ever fails: where nothing can be kept, strategies are found again.
+A strategy takes up to seconds to optimise and milliseconds to verify. Nothing in a file is trusted: the solution is
+restated from its mechanism and verified; a file that is damaged, of another version or for another question counts as
+missing. The cache never fails: where nothing can be written, strategies are optimised again.
 """
 
 from __future__ import annotations
@@ -19,44 +19,46 @@ from utmost.exact.saved import canonical
 from utmost.solution import Solution
 
 VERSION = 3
-"""Of what is looked for: with another one, what older designs found is found anew."""
-MOST_KEPT = 500
-"""How many strategies are kept; the oldest go first."""
+"""Version of the designs: raising it invalidates the strategies that older ones cached."""
+MOST_FILES = 500
+"""How many strategies are cached; the oldest are deleted first."""
 
 
-def kept(parameters: dict[str, Any], make: Callable[[], Solution], state: Callable[[Solution], Solution]) -> Solution:
-    """A strategy for public parameters: the one that is kept, if it proves itself, or a new one, which is kept.
+def cached_strategy(
+    parameters: dict[str, Any], make: Callable[[], Solution], state: Callable[[Solution], Solution]
+) -> Solution:
+    """The cached strategy for public parameters if it verifies, else a new one, which is cached.
 
     Parameters
     ----------
     parameters : dict
         Everything that the strategy depends on, as plain data.
-    make : function
-        Finds a strategy.
-    state : function
-        From a solution that was read, a solution for these parameters of the same mechanism, its value, bound and words
-        stated anew; an error of ours if it is for others.
+    make : callable
+        Optimises a strategy.
+    state : callable
+        Makes a new solution for these parameters from the mechanism of a loaded one, recomputing value, bound and
+        words; raises an `UtmostError` if it is for others.
     """
     name = hashlib.sha256(canonical({**parameters, "version": VERSION})).hexdigest()[:40]
-    folder = kept_in()
+    folder = cache_folder()
     file = folder / f"{name}.json" if folder is not None else None
     if file is not None and file.is_file():
         with suppress(UtmostError):
-            found = state(Solution.load(file))
-            if found.verify():
-                return found
-    made = make()
+            cached = state(Solution.load(file))
+            if cached.verify():
+                return cached
+    solution = make()
     if file is not None:
         with suppress(UtmostError, OSError):
-            made.save(file)
-            _keep_few(file.parent)
-    return made
+            solution.save(file)
+            _drop_oldest(file.parent)
+    return solution
 
 
-def kept_in() -> Path | None:
-    """The folder of kept strategies, for this user alone: in UTMOST_STATE, or among the user's cached files.
+def cache_folder() -> Path | None:
+    """The cache folder of this user: in UTMOST_STATE, or among the user's cached files.
 
-    None where there can be none.
+    None if there can be none.
     """
     try:
         cached = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -67,8 +69,8 @@ def kept_in() -> Path | None:
     return folder
 
 
-def _keep_few(folder: Path) -> None:
+def _drop_oldest(folder: Path) -> None:
     files = list(folder.glob("*.json"))
-    if len(files) > MOST_KEPT:
-        for file in sorted(files, key=lambda each: each.stat().st_mtime)[: len(files) - MOST_KEPT]:
+    if len(files) > MOST_FILES:
+        for file in sorted(files, key=lambda path: path.stat().st_mtime)[: len(files) - MOST_FILES]:
             file.unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""Why nothing private is better for a workload: stated variances, dual prices, flows of nested counts."""
+"""Verifiers of workloads: recomputed variances, dual bounds of factorisations, flows for nested counts."""

@@ -1,4 +1,4 @@
-"""Many numbers at once: the stated variance of sums of cells, tables and trees, and what nothing private goes below.
+"""Verifier of workloads: recomputed variances of sums of cells, tables and trees, and a lower bound on them.
 
 The bound is the dual of the best factorisation. For wanted numbers W x of disjoint cells x and any weights L on the
 cells that add up to 1, no Gaussian noise on linear functions of the cells estimates them with a smaller total variance
@@ -22,16 +22,16 @@ from utmost.mechanism.noise.lattice import IndependentLaw, NoisyVector
 from utmost.mechanism.noise.tables import NoisyTables
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import CentredTables, Lattice, Strategy, Tables
-from utmost.theory.vector.verify.coordinate import NEGLIGIBLE, ROUNDING, coordinate_bound, even_errors
+from utmost.theory.vector.verify.coordinate import NEGLIGIBLE, ROUNDING, coordinate_bound, equal_error_rates
 from utmost.theory.verify_chains import MARGIN, Evidence, Outcome, from_below, stated
 from utmost.theory.workload.hierarchy_algebra import Tree, read_tree, sizes
-from utmost.theory.workload.least_squares import Sums, require_sums, wanted_numbers, wanted_products
+from utmost.theory.workload.least_squares import Sums, number_of_sums, require_sums, sum_products
 from utmost.theory.workload.marginal_algebra import Columns, Shape, cells, closure, read_strategy, read_workload
 from utmost.theory.workload.prefix_noise import CarriedLaw, mean_variance_of_counts
 from utmost.theory.workload.problem import grain_of, hierarchy_variance, mean_variance
 
 VARIANCE = "has a mean variance below", "has"
-"""What is said of every private mechanism, and of this one."""
+"""How the certificate's sentence continues for every private mechanism, and for this one."""
 LARGEST, MOST_LEAVES, MOST_MOVES, MOST_CELLS = 700.0, 600, 10**6, 1000
 LOWERED = 1e-12
 
@@ -56,7 +56,7 @@ def marginal_optimum(shape: Shape, published: tuple[Columns, ...]) -> float:
 
 
 def largest_divergence(level: Level) -> float:
-    """The largest chi-square divergence between neighbours that a level allows; infinite where it bounds none."""
+    """The largest chi-square divergence between neighbours that a level allows; infinite where there is no bound."""
     if isinstance(level, ApproxDP) and level.delta == 0 and level.log_growth < LARGEST:
         return 4 * math.sinh(level.log_growth / 2) ** 2
     if isinstance(level, GaussianDP) and float(level.mu) ** 2 < LARGEST:
@@ -67,11 +67,11 @@ def largest_divergence(level: Level) -> float:
 
 
 def least_variance(level: Level) -> float:
-    """What no real noise that hides a shift of one at a level has a second moment below.
+    """A lower bound on the second moment of real noise that hides a shift of one at a level.
 
     The larger of two. *Chapman and Robbins*: one over the largest chi-square divergence. *Tails*, at every level: m
-    moves hide a shift of m, so noise is off by m/2 and more with probability 2e at least, where m moves take e to
-    1 - e; the second moment is at least the sum over m of (m^2 - (m - 1)^2)/4 times that.
+    moves hide a shift of m, so |noise| is at least m/2 with probability at least 2e, where m moves take e to 1 - e; the
+    second moment is at least the sum over m of (m^2 - (m - 1)^2)/4 times that.
 
     Examples
     --------
@@ -83,28 +83,28 @@ def least_variance(level: Level) -> float:
     """
     divergence = largest_divergence(level)
     if divergence == 0:
-        return math.inf  # where nothing may be told, nothing is said
-    found, start, length = 1 / divergence, 1, 512
+        return math.inf  # under perfect privacy nothing is learned
+    chapman_robbins, start, length = 1 / divergence, 1, 512
     total = 0.0
     while start < MOST_MOVES:
         moves = np.arange(start, start + length)
-        errors = even_errors(level, moves)
+        errors = equal_error_rates(level, moves)
         total += float((2 * moves - 1) @ errors) / 2
         if errors[-1] < NEGLIGIBLE:
             break
         start, length = start + length, 2 * length
-    return max(found, total * (1 - ROUNDING))
+    return max(chapman_robbins, total * (1 - ROUNDING))
 
 
 def workload_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private mechanism's mean variance is below."""
+    """Lower bound on the mean variance of marginal tables."""
     shape, published = read_workload(problem.data.get("workload"))
     numbers = sum(cells(shape, table) for table in published)
-    return _at_level(marginal_optimum(shape, published) / numbers, problem)
+    return _variance_bound(marginal_optimum(shape, published) / numbers, problem)
 
 
-def _at_level(gamma: float, problem: Any) -> float:
-    """The bound on a mean variance from that of Gaussian factorisations at mu = 1, for neighbours that are rows."""
+def _variance_bound(gamma: float, problem: Any) -> float:
+    """Lower bound on a mean variance from that of Gaussian factorisations at mu = 1, for neighbours that are rows."""
     space = problem.space
     if not isinstance(space, Tables | CentredTables):
         raise InvalidInput("a workload is answered by tables of counts.")
@@ -117,7 +117,7 @@ def tree_optimum(tree: Tree) -> float:
 
     Of a balanced tree with n_k nodes on level k, W'W has the eigenvalue N times the sum of 1/n_j over the levels j from
     k on, on a space of dimension n_k - n_(k-1) (N leaves). Of others its eigenvalues are computed, up to a few hundred
-    leaves; beyond, every number alone has a variance of 1 at least.
+    leaves; above that, every number alone has a variance of at least 1.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def tree_optimum(tree: Tree) -> float:
     leaves = many[-1]
     if all(len(set(level)) == 1 for level in tree):
         roots = [math.sqrt(math.fsum(leaves / n for n in many[k:])) for k in range(len(many))]
-        spaces = [n - before for n, before in zip(many, (0, *many), strict=False)]
+        spaces = [n - previous for n, previous in zip(many, (0, *many), strict=False)]
         return math.fsum(d * root for d, root in zip(spaces, roots, strict=True)) ** 2 / leaves
     if leaves > MOST_LEAVES:
         return float(sum(many))
@@ -142,14 +142,14 @@ def tree_optimum(tree: Tree) -> float:
 
 
 def hierarchy_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private mechanism's mean variance is below, for the counts of a hierarchy."""
+    """Lower bound on the mean variance of the counts of a hierarchy."""
     tree = read_tree(problem.data.get("workload"))
-    return _at_level(tree_optimum(tree) / sum(sizes(tree)), problem)
+    return _variance_bound(tree_optimum(tree) / sum(sizes(tree)), problem)
 
 
 def check_hierarchy(problem: Any, solved: Any) -> Outcome:
     """The dual of the best factorisation, by averaging over shifts and the least noise that hides one."""
-    return _checked(problem, solved, hierarchy_variance, hierarchy_bound)
+    return _check(problem, solved, hierarchy_variance, hierarchy_bound)
 
 
 def check_workload(problem: Any, solved: Any) -> Outcome:
@@ -159,13 +159,13 @@ def check_workload(problem: Any, solved: Any) -> Outcome:
         shape, strategy = read_strategy(problem.data.get("strategy"))
         if space.shape != shape or space.tables != strategy or space.grain != grain_of(problem.data):
             raise InvalidInput("the released tables are not those that wanted ones are made of.")
-    return _checked(problem, solved, mean_variance, workload_bound)
+    return _check(problem, solved, mean_variance, workload_bound)
 
 
-def sums_optimum(cells: int, wanted: Sums, evidence: Evidence) -> float:
+def sums_optimum(cells: int, sums: Sums, evidence: Evidence) -> float:
     """A lower bound on gamma^2 for sums of neighbouring cells, by weights on the cells; equal ones without evidence.
 
-    Eigenvalues are lowered by far more than floats err in them.
+    Eigenvalues are lowered by far more than their rounding errors.
 
     Examples
     --------
@@ -178,24 +178,24 @@ def sums_optimum(cells: int, wanted: Sums, evidence: Evidence) -> float:
     if weights.shape != (cells,) or weights.dtype.kind not in "if" or not (np.isfinite(weights) & (weights > 0)).all():
         raise InvalidInput("the dual of a factorisation has a weight above 0 for every cell.")
     shares = weights / weights.sum()
-    eigen = np.linalg.eigvalsh(wanted_products(cells, wanted) * np.sqrt(np.outer(shares, shares)))
+    eigen = np.linalg.eigvalsh(sum_products(cells, sums) * np.sqrt(np.outer(shares, shares)))
     lowered = np.maximum(eigen - LOWERED * eigen[-1], 0.0)
     return float(np.sqrt(lowered).sum()) ** 2 * (1 - MARGIN)
 
 
 def strategy_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private mechanism's mean variance of running counts, or of ranges, is below.
+    """Lower bound on the mean variance of running counts, or of ranges.
 
-    The dual, or one number alone with the whole level spent on it.
+    The larger of the dual bound and that of one number alone with the whole level spent on it.
     """
-    cells, wanted = _cells_of(problem)
+    cells, sums = _cells_of(problem)
     alone = coordinate_bound(Lattice(1, "any", cells.reach, cells.lower, cells.upper), problem.privacy, "squared")
-    gamma = sums_optimum(cells.dimension, wanted, evidence) / wanted_numbers(cells.dimension, wanted)
+    gamma = sums_optimum(cells.dimension, sums, evidence) / number_of_sums(cells.dimension, sums)
     return max(float(alone), gamma * cells.reach**2 * least_variance(problem.privacy))
 
 
 def _cells_of(problem: Any) -> tuple[Lattice, Sums]:
-    """The cells that a problem is about, and which sums of them are wanted."""
+    """The cells of a problem, and which sums of them it is about."""
     space = problem.space
     cells = space.cells if isinstance(space, Strategy) else space
     if not isinstance(cells, Lattice) or cells.moves not in ("any", "exchange"):
@@ -204,20 +204,20 @@ def _cells_of(problem: Any) -> tuple[Lattice, Sums]:
 
 
 def check_strategy(problem: Any, solved: Any) -> Outcome:
-    """The variance of sums of cells, from the weights that they have by least squares; the dual of the best ones."""
+    """The variance of sums of cells from their least squares weights; the dual of the best factorisation."""
     space, mechanism, certificate = problem.space, solved.mechanism, solved.certificate
-    _, wanted = _cells_of(problem)
+    _, sums = _cells_of(problem)
     if not isinstance(mechanism, NoisyVector) or not isinstance(mechanism.noise, IndependentLaw | CarriedLaw):
         raise InvalidInput("weighted sums of cells are answered with independent noise on each, cells with any.")
     if mechanism.noise.dimension != space.dimension or certificate.bound is None or certificate.claim != "bound":
         raise InvalidInput("the noise and the sums differ in number, or there is no bound.")
-    value = mean_variance_of_counts(mechanism, space, wanted)
+    value = mean_variance_of_counts(mechanism, space, sums)
     bound = min(strategy_bound(problem, certificate.evidence), value)
     check, gap = from_below(solved, value, bound, *VARIANCE)
     return (stated(solved.value, value), check), gap
 
 
-def _checked(problem: Any, solved: Any, variance: Callable[..., float], lower: Callable[..., float]) -> Outcome:
+def _check(problem: Any, solved: Any, variance: Callable[..., float], lower: Callable[..., float]) -> Outcome:
     mechanism, certificate = solved.mechanism, solved.certificate
     if not isinstance(mechanism, NoisyTables) or not isinstance(problem.privacy, Level):
         raise InvalidInput("a workload is answered by noise on tables of counts.")
