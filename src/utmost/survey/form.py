@@ -30,7 +30,12 @@ from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
 from utmost.survey.cross_table import CrossTable, cross, speaks_for
 from utmost.theory.local.design.estimation import Estimate
-from utmost.theory.local.design.responses import keep, read_kept, read_responses, require_possible
+from utmost.theory.local.design.responses import (
+    read_responses,
+    read_stored_response,
+    require_possible,
+    store_response,
+)
 from utmost.theory.local.design.shuffle import Shuffled, shuffled
 from utmost.theory.local.design.survey import FORMAT as SURVEY_FORMAT
 from utmost.theory.local.design.survey import Survey, survey
@@ -211,14 +216,14 @@ class Form:
 
         The receipt is a random number: a collector that gets the same response twice keeps it once.
         """
-        if kept is not None and (found := read_kept(Path(kept), self.identity)) is not None:
+        if kept is not None and (found := read_stored_response(Path(kept), self.identity)) is not None:
             return self._checked(found, kept)
         require_accepted(self.level, accept)
         if len(answers) != len(self.surveys):
             raise InvalidInput(f"there are {len(answers)} answers to {len(self.surveys)} questions; answer each.")
         parts = zip(self.surveys, answers, strict=True)
         drawn = (secrets.token_hex(16), *(asked.respond(answer, accept=True) for asked, answer in parts))
-        return self._checked(drawn if kept is None else keep(Path(kept), self.identity, drawn), kept)
+        return self._checked(drawn if kept is None else store_response(Path(kept), self.identity, drawn), kept)
 
     def _checked(self, found: Any, kept: str | os.PathLike[str] | None) -> dict[str, Any]:
         """A receipt and responses as they are sent; out of a file they may be anything."""

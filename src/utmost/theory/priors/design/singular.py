@@ -1,9 +1,9 @@
 """Phi y = right with y >= 0 where Phi is singular: decided in rational arithmetic, never by a solver's tolerance.
 
-Rows of Phi are alike where epsilon is 0 between points; those points are taken as one. What is still singular has a
-rational e^epsilon: for a rational epsilon the determinant is a polynomial in e^-epsilon, a transcendental number, and
-not the zero polynomial, since it is 1 at 0. Phase one of the simplex method, in rationals, then finds y, or weights v
-with v Phi >= 0 and v·right < 0, which prove that there is none (Farkas).
+Rows of Phi are equal where epsilon is 0 between points; those points are merged. If it is still singular, e^epsilon is
+rational: for a rational epsilon the determinant is a polynomial in e^-epsilon, a transcendental number, and not the
+zero polynomial, since it is 1 at 0. Phase one of the simplex method, in rationals, then finds y, or weights v with
+v Phi >= 0 and v·right < 0, which prove that there is none (Farkas).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from utmost.theory.priors.design.phi import Solved, rational_powers, solve_lengt
 
 Table: TypeAlias = list[list[fmpq]]
 MOST_SINGULAR = 128
-"""Up to how many points that differ a singular Phi is decided."""
+"""The largest number of distinct points for which a singular Phi is decided."""
 ROUNDING = Fraction(1, 2**51)
-"""What the float of a probability may be off, relative."""
+"""The relative rounding error of the float of a probability."""
 
 
 def nonnegative_solution(levels: EdgeLevels, right: Floats) -> Solved | None:
@@ -34,19 +34,20 @@ def nonnegative_solution(levels: EdgeLevels, right: Floats) -> Solved | None:
     `TooLarge` where it is not decided.
     """
     lengths = levels.lengths()
-    first = np.asarray((lengths == 0).argmax(axis=1))  # the first of the points at distance 0 stands for them
-    kept, group = np.unique(first, return_inverse=True)
+    first = np.asarray((lengths == 0).argmax(axis=1))  # the first of the points at distance 0 represents them
+    representatives, group = np.unique(first, return_inverse=True)
     if (np.abs(right - right[first]) > float(ROUNDING) * right[first]).any():
         return None
-    small = _solve(levels, lengths[np.ix_(kept, kept)], right[kept], kept)
+    small = _solve(levels, lengths[np.ix_(representatives, representatives)], right[representatives], representatives)
     if small is None:
         return None
     return Solved(small.y[group] / np.bincount(group)[group], tuple(small.signs[g] for g in group))
 
 
-def _solve(levels: EdgeLevels, lengths: Floats, right: Floats, kept: NDArray[np.int64]) -> Solved | None:
+def _solve(levels: EdgeLevels, lengths: Floats, right: Floats, positions: NDArray[np.int64]) -> Solved | None:
+    """`nonnegative_solution` for distinct points at these positions."""
     n = len(right)
-    powers = rational_powers(levels, kept)
+    powers = rational_powers(levels, positions)
     if powers is None or n > MOST_SINGULAR:
         found = solve_lengths(lengths, right)
         if found is None:
