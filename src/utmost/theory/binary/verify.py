@@ -32,7 +32,7 @@ from utmost.theory.verify_chains import (
 
 @cites("BIN-theorem-2", "HET-theorem-1")
 def check_extension(problem: Problem, solved: Solved) -> Outcome:
-    """BIN Theorem 2: a private mechanism is optimal if every free value equals a bound forced by a known point.
+    """BIN Theorem 2: a private mechanism whose every free value is a bound that a known point forces is the best.
 
     A chain of edges from a known point to a free one, each carrying the bound of its level with equality, proves that
     no private mechanism with the same known values does better there. The chains with the least total slack are
@@ -83,7 +83,7 @@ def check_balanced(problem: Problem, solved: Solved) -> Outcome:
 
 
 def check_boundary_bound(problem: Problem, solved: Solved) -> Outcome:
-    """Weak duality: any weights on valid constraints bound every private mechanism; all else is recomputed."""
+    """Lagrange: any weights on valid constraints bound every private mechanism. All but the weights is recomputed."""
     _, _, truth, _, right = _question(problem, solved)
     prior, worst = read_distribution(problem.data, "prior", len(truth)), asks_for_worst(problem)
     value = float(right.min(initial=1.0)) if worst else average(right, prior)

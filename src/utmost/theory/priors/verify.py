@@ -33,7 +33,7 @@ from utmost.theory.verify_dual_bounds import mechanism_bound
 
 @cites("REG-theorem-3", "REG-corollary-2")
 def check_tight(problem: Problem, solved: Solved) -> Outcome:
-    """REG Theorem 3: a mechanism whose columns all decay as fast as privacy allows is optimal for every regular prior.
+    """REG Theorem 3: a mechanism whose columns all fall off as fast as privacy allows is best for every regular prior.
 
     With X_ik = e^(-d(i,k)) z_k and rows that add up to 1, the uniform prior is z/n times Phi, hence regular, and the
     probability of a right guess attains its bound, the sum of z/n.
@@ -65,7 +65,7 @@ def check_regular(problem: Problem, solved: Solved) -> Outcome:
 
 
 def check_optimal(problem: Problem, solved: Solved) -> Outcome:
-    """Weak duality: any weights on the constraints of privacy bound the loss of every private mechanism from below."""
+    """Lagrange: any weights on the constraints of privacy bound every private mechanism from below."""
     n = len(problem.space.points)
     outputs = _outputs(problem)
     if tuple(solved.mechanism.outputs) != outputs:
@@ -94,7 +94,7 @@ def _outputs(problem: Problem) -> tuple[Any, ...]:
 
 
 def check_count(problem: Problem, solved: Solved) -> Outcome:
-    """Ghosh, Roughgarden, Sundararajan 2012: on a count, remapped geometric noise is optimal for every prior.
+    """Ghosh, Roughgarden, Sundararajan 2012: on a count, geometric noise with its best remap is best for every prior.
 
     It holds for every loss that increases with the distance between result and guess; so the value must be the least of
     any remap of geometric noise.
@@ -122,7 +122,7 @@ def check_count(problem: Problem, solved: Solved) -> Outcome:
 
 
 def check_chains(problem: Problem, solved: Solved) -> Outcome:
-    """Chains (docs/theory.md): on a count every threshold is a binary problem, solved by the orbit of one number.
+    """Chains (docs/theory.md): on a count every threshold is a binary problem, best at the orbit of one number.
 
     A loss that is convex in the guess and least at the truth is a sum over thresholds. A lower bound on the cost of
     each is recomputed from nearby starts, since costs are convex; the value must be the sum of these.
@@ -199,5 +199,5 @@ def _lengths(problem: Problem) -> np.ndarray:
 
 
 def check_nothing(problem: Any, solved: Any) -> Outcome:
-    """Check a mechanism provided by the user: nothing is claimed about its optimality."""
+    """A mechanism of the user's own: nothing is claimed about its optimality."""
     return (stated(solved.value, solved.mechanism.expected_loss()),), float("inf")

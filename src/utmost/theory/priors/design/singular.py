@@ -49,17 +49,17 @@ def _solve(levels: EdgeLevels, lengths: Floats, right: Floats, positions: NDArra
     n = len(right)
     powers = rational_powers(levels, positions)
     if powers is None or n > MOST_SINGULAR:
-        found = solve_lengths(lengths, right)
-        if found is None:
+        solution = solve_lengths(lengths, right)
+        if solution is None:
             raise TooLarge(
                 f"Phi is singular, or too nearly so, for {n} points at {levels}; that is decided for {MOST_SINGULAR} "
                 "points at most, and with one level for all edges. Use fewer points or another epsilon."
             )
-        return None if found.nonnegative is False else Solved(np.maximum(found.y, 0.0), found.signs)
-    given = [as_fmpq(Fraction(float(r))) for r in right]
-    y, prices, left = _phase_one(powers, given)
-    explained = sum((abs(p) * r for p, r in zip(prices, given, strict=True)), fmpq(0)) * as_fmpq(ROUNDING)
-    if left > explained:
+        return None if solution.nonnegative is False else Solved(np.maximum(solution.y, 0.0), solution.signs)
+    rationals = [as_fmpq(Fraction(float(r))) for r in right]
+    y, prices, remainder = _phase_one(powers, rationals)
+    explained = sum((abs(p) * r for p, r in zip(prices, rationals, strict=True)), fmpq(0)) * as_fmpq(ROUNDING)
+    if remainder > explained:
         return None
     return Solved(np.array([int(x.p) / int(x.q) for x in y]), tuple(int(x > 0) for x in y))
 

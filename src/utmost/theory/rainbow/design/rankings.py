@@ -300,8 +300,8 @@ def _refuse(regions: Regions, level: Level, u: int, v: int, here: list[Fraction]
     bound = float(level.upper(forcing))
     raise NoExtension(
         f"the boundary is not {level} between {one!r} and {other!r}: the output {output!r} has probability "
-        f"{requested:.6g} at {one!r} and {forcing:.6g} at {other!r}. Bring the two boundary distributions closer, allow a larger "
-        "epsilon, or let rainbow.best_boundary choose them.",
+        f"{requested:.6g} at {one!r} and {forcing:.6g} at {other!r}. Bring the two boundary distributions closer, "
+        "allow a larger epsilon, or let rainbow.best_boundary choose them.",
         point=one,
         asked=requested,
         forced_by=other,

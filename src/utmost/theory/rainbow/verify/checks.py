@@ -36,7 +36,7 @@ from utmost.theory.verify_dual_bounds import mechanism_bound
 
 @cites("RAIN-theorem-2", "RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1")
 def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
-    """Chains as for two outputs, for the event of the j best outputs, for every j."""
+    """The same chains as for two outputs, for the event of the j best outputs, for every j."""
     require_outputs(problem, solved)
     region, rankings = _rankings(problem)
     space, levels, matrix = problem.space, problem.privacy, solved.mechanism.matrix
@@ -70,7 +70,7 @@ def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
 
 
 def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
-    """Weak duality on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism."""
+    """Lagrange on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism."""
     require_outputs(problem, solved)
     region, rankings = _rankings(problem)
     points, k = rankings.shape[0] and len(region), rankings.shape[1]
@@ -130,7 +130,7 @@ def _priced_levels(levels: EdgeLevels, evidence: Evidence, k: int) -> tuple[Edge
 
 
 def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
-    """Weak duality: weights on the constraints of privacy bound the first preferences of every private mechanism."""
+    """Lagrange: any weights on the constraints of privacy bound the first preferences of every private mechanism."""
     require_outputs(problem, solved)
     region, rankings = _rankings(problem)
     matrix = solved.mechanism.matrix
@@ -174,7 +174,7 @@ KEPT = 1e-6
 
 
 def check_nearest(problem: Problem, solved: Solved) -> Outcome:
-    """Weak duality: weights on the constraints of privacy bound the probability of the truth; so do pairs of points."""
+    """Lagrange: any weights on the constraints of privacy bound the probability of the truth; so do pairs of points."""
     require_outputs(problem, solved)
     region, prior = _read_regions(problem)
     value = average(solved.mechanism.matrix[np.arange(len(region)), region], prior)
