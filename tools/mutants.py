@@ -179,8 +179,8 @@ BY_HAND = [
     ("space/sensitivity", "return rows * space.reach**2", "return rows * space.reach"),
     (
         "theory/selection/choices",
-        "keeps_level(self.pure, self.decay, self.steps)",
-        "keeps_level(self.pure, self.decay, 1)",
+        "decay_satisfies(self.pure, self.decay, self.steps)",
+        "decay_satisfies(self.pure, self.decay, 1)",
     ),
     ("theory/scalar/yes_or_no_blocks", "return -(-line.reach // self.width)", "return line.reach // self.width"),
     ("mechanism/noise/canonical", "steps = -(-reach // self.step)", "steps = reach // self.step"),

@@ -55,7 +55,7 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
         doubtful = _doubtful(weights, bits, levels, tails, heads)
         for edge in doubtful[_distinct_pairs(weights, levels, tails, heads, doubtful)].tolist():
             here, there = (tuple(map(int, weights[end])) for end in (tails[edge], heads[edge]))
-            if not keeps_promise(levels[edge], here, there, total):
+            if not satisfies_level(levels[edge], here, there, total):
                 one, other = space.points[int(tails[edge])], space.points[int(heads[edge])]
                 return f"{levels[edge]} is broken between {one!r} and {other!r}."
     return None
@@ -175,7 +175,7 @@ def _distinct_pairs(
     return np.sort(np.unique(pair * (numbers.max() + 1) + numbers, return_index=True)[1])
 
 
-def keeps_promise(level: Level, here: tuple[int, ...], there: tuple[int, ...], total: int) -> bool:
+def satisfies_level(level: Level, here: tuple[int, ...], there: tuple[int, ...], total: int) -> bool:
     """Whether one row satisfies a level against another, in integers."""
     if isinstance(level, ApproxDP):
         growth = growth_floor(level)

@@ -446,7 +446,7 @@ class ApproxDP(Level):
         return _least(_least(grown, saturated), ONE)
 
     def kept_by(self, decay: Fraction, steps: int) -> bool:
-        if steps == 0 or decay >= 1 or keeps_level(self, decay, steps):
+        if steps == 0 or decay >= 1 or decay_satisfies(self, decay, steps):
             return True
         return bool(self.delta) and super().kept_by(decay, steps)
 
@@ -566,7 +566,7 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
 
     Examples
     --------
-    >>> decay_above(PureDP.from_ratio(3)), keeps_level(PureDP(1), decay_above(PureDP(1)), steps=1)
+    >>> decay_above(PureDP.from_ratio(3)), decay_satisfies(PureDP(1), decay_above(PureDP(1)), steps=1)
     (Fraction(1, 3), True)
     """
     if level.exponent == math.inf:
@@ -584,7 +584,7 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
     return decay
 
 
-def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
+def decay_satisfies(level: ApproxDP, decay: Fraction, steps: int) -> bool:
     """Whether decay^steps is at least e^-epsilon: decided in exact arithmetic."""
     if level.exponent == math.inf:
         return True

@@ -304,7 +304,7 @@ class Solution:
     def verify(self) -> Verification:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
         problem, claim = self.problem, self.certificate.claim
-        privacy, rounding_loss = self._check_privacy()
+        privacy, value_loss = self._check_privacy()
         expected, checker = CHECKERS[problem.question][0], checker_of(problem.question)
         try:
             if problem.question in ON_GRAPHS:
@@ -328,7 +328,7 @@ class Solution:
         proved: Any = expected if passed else "unproved"
         relies_on = (checker.__doc__ or "").partition("\n")[0]
         ratio = self._times(self.value - gap) if proved == "bound" and math.isfinite(gap) else None
-        return Verification(privacy.passed, proved, gap + rounding_loss, (privacy, *optimality), relies_on, ratio)
+        return Verification(privacy.passed, proved, gap + value_loss, (privacy, *optimality), relies_on, ratio)
 
     def _require_graph(self) -> None:
         """Refuse a problem or mechanism of the wrong kind for a question on a graph, before it is checked."""

@@ -455,7 +455,7 @@ class Strategy:
     Examples
     --------
     >>> strategy = Strategy(Lattice(3, "any", 1, 0, 100), ((0, (2, 2)), (2, (5,))))
-    >>> strategy.matrix.tolist(), strategy.farthest, strategy.square
+    >>> strategy.matrix.tolist(), strategy.l1_sensitivity, strategy.squared_l2_sensitivity
     ([[2, 2, 0], [0, 0, 5]], 5, 25)
     """
 
@@ -490,7 +490,7 @@ class Strategy:
         return weights_matrix
 
     @cached_property
-    def farthest(self) -> int:
+    def l1_sensitivity(self) -> int:
         """The l1 sensitivity of the sums, or an upper bound."""
         alone = int(np.abs(self.matrix).sum(axis=0).max())
         if self.cells.moves == "any":
@@ -504,7 +504,7 @@ class Strategy:
         return max(alone, *pairs) * self.cells.reach
 
     @cached_property
-    def square(self) -> int:
+    def squared_l2_sensitivity(self) -> int:
         """The squared l2 sensitivity of the sums, or an upper bound."""
         floats = self.matrix.astype(float)
         products = (floats.T @ floats).astype(np.int64)  # exact: whole numbers below 2^53, by the two limits below

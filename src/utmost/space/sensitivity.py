@@ -8,7 +8,7 @@ from dataclasses import replace
 from utmost.space.integers import Lattice, Moves, Strategy
 
 
-def norm_of_moves(shape: Moves, space: Lattice) -> int | None:
+def norm_sensitivity(shape: Moves, space: Lattice) -> int | None:
     """The sensitivity in the norm of a shape; None if noise of this shape cannot hide the sensitivity set at all.
 
     By the triangle inequality, `reach` rows have `reach` times the sensitivity of one row. Where no integer changes by
@@ -31,16 +31,16 @@ def norm_of_moves(shape: Moves, space: Lattice) -> int | None:
     return space.reach * d
 
 
-def sum_of_moves(space: Lattice | Strategy) -> int:
+def l1_sensitivity(space: Lattice | Strategy) -> int:
     """The l1 sensitivity."""
     if isinstance(space, Strategy):
-        return space.farthest
-    sensitivity = norm_of_moves("any", space)
+        return space.l1_sensitivity
+    sensitivity = norm_sensitivity("any", space)
     assert sensitivity is not None
     return sensitivity
 
 
-def square_of_moves(space: Lattice | Strategy) -> int:
+def squared_l2_sensitivity(space: Lattice | Strategy) -> int:
     """The squared l2 sensitivity.
 
     If one integer changes by at most `each`, the sum of squares at a given sum is largest where as many integers as
@@ -48,7 +48,7 @@ def square_of_moves(space: Lattice | Strategy) -> int:
     another: at most twice the square, and at most the square of twice the total change over the integers there are.
     """
     if isinstance(space, Strategy):
-        return space.square
+        return space.squared_l2_sensitivity
     d, moves = space.dimension, space.moves
     if moves == "sum-zero" and d == 1:
         return 0
@@ -61,7 +61,7 @@ def square_of_moves(space: Lattice | Strategy) -> int:
 
 def straightness(space: Lattice) -> float:
     """The ratio of the l2 sensitivity to that without the bound `each` on single integers: 1 without that bound."""
-    return math.sqrt(square_of_moves(space) / max(1, square_of_moves(replace(space, each=None))))
+    return math.sqrt(squared_l2_sensitivity(space) / max(1, squared_l2_sensitivity(replace(space, each=None))))
 
 
 def _largest_square(total: int, bound: int, integers: int) -> int:

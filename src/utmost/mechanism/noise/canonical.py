@@ -210,7 +210,7 @@ class CanonicalLaw:
     def prove(self, reach: int, level: Level) -> Check:
         """Whether the law satisfies a level at sensitivity `reach`: by a theorem, and an exact comparison of levels."""
         steps = -(-reach // self.step)
-        satisfies = keeps_after(self.level, steps, level)
+        satisfies = group_satisfies(self.level, steps, level)
         group_privacy = f"moves of {reach} are {steps} step(s) of noise that is {self.level} for each"
         return Check(
             "privacy", satisfies, f"{level}: {group_privacy}, by Awan and Vadhan's theorem; levels compared exactly"
@@ -244,7 +244,7 @@ def require_canonical(level: Level) -> None:
         raise InvalidInput(f"privacy is {level}: nothing is promised, so no noise is needed; give a smaller delta.")
 
 
-def keeps_after(level: Level, steps: int, promised: Level) -> bool:
+def group_satisfies(level: Level, steps: int, promised: Level) -> bool:
     """Whether group privacy over `steps` steps of a level implies a promised level: decided exactly.
 
     Gaussian levels add up; an (epsilon, delta) level over g steps is (g epsilon, delta (1 + e^epsilon + ... )), the

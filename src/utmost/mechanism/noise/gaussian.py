@@ -215,7 +215,7 @@ def wide_mean(sigma: float, loss: str) -> float:
     return math.sqrt(2 / math.pi) * (sigma - 1 / (24 * sigma) - 7 / (5760 * sigma**3))
 
 
-def keeps_gaussian(kind: str, ratio: Fraction, level: Level) -> bool:
+def gaussian_satisfies(kind: str, ratio: Fraction, level: Level) -> bool:
     """Whether Gaussian noise satisfies a level if the squared l2 sensitivity over its variance is `ratio` = mu^2.
 
     mu-Gaussian DP, mu^2/2-zCDP, and (epsilon, delta) for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, RoundedGaussian, gaussian_satisfies
 from utmost.privacy import Level
 
 LAWS: dict[str, Any] = {"rounded": RoundedGaussian, "discrete": DiscreteGaussian}
@@ -74,7 +74,7 @@ class GaussianNoise:
 
     def prove(self, reach: int, level: Level) -> Check:
         """Whether the law satisfies a level at sensitivity `reach`: by theorems, levels compared exactly."""
-        satisfies = keeps_gaussian(self.law.kind, Fraction(reach) ** 2 / self.law.variance, level)
+        satisfies = gaussian_satisfies(self.law.kind, Fraction(reach) ** 2 / self.law.variance, level)
         return Check("privacy", satisfies, f"{level}: moves of {reach} at {self.name}, compared exactly")
 
     def to_json(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, gaussian_satisfies
 from utmost.mechanism.noise.integer_balls import (
     count_above,
     count_ball,
@@ -50,7 +50,7 @@ from utmost.mechanism.tail_sampling import TailDraws
 from utmost.privacy import Level
 from utmost.space.integers import Lattice, Moves, Strategy
 from utmost.space.line import require_line_loss, tolerance
-from utmost.space.sensitivity import norm_of_moves, square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, norm_sensitivity, squared_l2_sensitivity
 
 MOST_DIMENSION = 1000
 """The largest dimension of balls; a file may ask for any."""
@@ -216,7 +216,7 @@ class BallLaw:
 
     def prove(self, space: Lattice, level: Level) -> Check:
         """Whether the law satisfies a level for the sensitivity set of a lattice: decided exactly, by steps."""
-        reach = norm_of_moves(self.shape, space)
+        reach = norm_sensitivity(self.shape, space)
         if reach is None or self.dimension != space.dimension:
             return Check("privacy", False, f"{level}: the noise of this shape hides no {space.moves} moves")
         steps = (self.upper - 1 + reach) // self.period + ((self.upper - 1 + reach) % self.period >= self.upper)
@@ -422,7 +422,7 @@ class IndependentLaw:
         single = self.single
         if isinstance(single, GaussianLaw):
             return _prove_gaussian(single, space, level)
-        sensitivity = sum_of_moves(space)
+        sensitivity = l1_sensitivity(space)
         if isinstance(single, GeometricLaw):
             detail = (
                 f"one neighbour moves the integers by at most {sensitivity} in all, "
@@ -564,9 +564,9 @@ def half_width(enclose: Callable[[int, int], arb], confidence: Any) -> int:
 
 def _prove_gaussian(law: GaussianLaw, space: Lattice | Strategy, level: Level) -> Check:
     """The check of Gaussian noise, by the l2 sensitivity: decided in rationals, or in balls for (epsilon, delta)."""
-    length = Fraction(square_of_moves(space))
+    length = Fraction(squared_l2_sensitivity(space))
     ratio = length / law.variance  # mu^2
     detail = (
         f"one neighbour moves the vector by at most the square root of {length}, variance {float(law.variance):.6g}"
     )
-    return Check("privacy", keeps_gaussian(law.kind, ratio, level), f"{level}: {detail}, exactly")
+    return Check("privacy", gaussian_satisfies(law.kind, ratio, level), f"{level}: {detail}, exactly")

@@ -20,12 +20,12 @@ from utmost.exact import endpoints, to_float
 from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, gaussian_satisfies
 from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
 from utmost.privacy import Level
 from utmost.privacy.level import log_falls
 from utmost.space.integers import CentredTables, Tables
-from utmost.space.sensitivity import square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 
 MOST_TABLES = 4096
 """The largest number of tables in a file."""
@@ -68,7 +68,7 @@ class NoisyTables(ExactMechanism):
             return _prove_centred(singles, space, level)
         tables = space.lattices()
         if all(isinstance(single, GeometricLaw) for single in singles):
-            falls = [(single.decay, sum_of_moves(table)) for single, table in zip(singles, tables, strict=True)]
+            falls = [(single.decay, l1_sensitivity(table)) for single, table in zip(singles, tables, strict=True)]
             if sum(decay.denominator.bit_length() * far for decay, far in falls) > MOST_BITS:
                 total_decay, satisfies = _product_of_decays(falls), level.kept_by_falls(falls)
             else:
@@ -78,9 +78,9 @@ class NoisyTables(ExactMechanism):
             return Check("privacy", satisfies, f"{level}: {detail}, exactly")
         kinds = {single.kind for single in singles}
         if len(kinds) == 1 and all(isinstance(single, GaussianLaw) for single in singles):
-            ratios = [square_of_moves(table) / one.variance for one, table in zip(singles, tables, strict=True)]
+            ratios = [squared_l2_sensitivity(table) / one.variance for one, table in zip(singles, tables, strict=True)]
             detail = f"squared moves over variances add up to {float(sum(ratios)):.6g} over all {len(sizes)} tables"
-            satisfies = keeps_gaussian(kinds.pop(), Fraction(sum(ratios)), level)
+            satisfies = gaussian_satisfies(kinds.pop(), Fraction(sum(ratios)), level)
             return Check("privacy", satisfies, f"{level}: {detail}, exactly")
         return Check("privacy", False, f"{level}: the tables have noise of kinds that are not added up")
 
@@ -109,7 +109,7 @@ def _prove_centred(singles: Sequence[Any], space: CentredTables, level: Level) -
         return Check("privacy", False, f"{level}: centred tables take Gaussian noise of one kind")
     ratio = space.largest_square([1 / single.variance for single in singles])
     detail = f"squared moves over variances add up to {float(ratio):.6g} over all {len(singles)} tables"
-    return Check("privacy", keeps_gaussian(kinds.pop(), ratio, level), f"{level}: {detail}, exactly")
+    return Check("privacy", gaussian_satisfies(kinds.pop(), ratio, level), f"{level}: {detail}, exactly")
 
 
 def characteristic(law: Any, t: Floats) -> Floats:

@@ -39,7 +39,7 @@ from utmost.mechanism.tail_sampling import SymmetricDraws
 from utmost.privacy import Level
 from utmost.space.integers import Lattice, Strategy
 from utmost.space.line import tolerance
-from utmost.space.sensitivity import sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity
 from utmost.theory.workload.least_squares import Sums, spreads
 
 MOST_WIDTH, MOST_CELLS = 10**6, 1000
@@ -285,7 +285,7 @@ class CarriedLaw:
         """Whether the law keeps a level for the moves of a lattice: a step of one in a cell is one step of the rank."""
         if self.dimension != space.dimension:
             return Check("privacy", False, f"{level}: the noise has {self.dimension} integers, the vectors have others")
-        far = sum_of_moves(space)
+        far = l1_sensitivity(space)
         detail = f"one neighbour moves the cells by at most {far} in all, each a factor {float(self.decay):.6g}"
         return Check("privacy", level.kept_by(self.decay, far), f"{level}: {detail}, exactly")
 

@@ -161,12 +161,12 @@ def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...
     value = divergence_between(matrix, p0, p1, divergence)
     z, t, gap = p0 @ matrix, p1 @ matrix, (p0 - p1) @ matrix
     shift = np.where(gap < 0, -ROUNDED, ROUNDED) * z  # away from t, which makes every term larger
-    rounding_error = max(math.fsum(divergence.perspective(z + shift, t, gap + shift)) - value, 0.0)
+    uncertainty = max(math.fsum(divergence.perspective(z + shift, t, gap + shift)) - value, 0.0)
     bound = priced_testing(problem, solved.certificate.evidence)
     return (
-        (value_check(solved.value, value, rounding_error), _bound_check(solved, value, bound, rounding_error)),
+        (value_check(solved.value, value, uncertainty), _bound_check(solved, value, bound, uncertainty)),
         value,
-        rounding_error,
+        uncertainty,
         bound,
     )
 

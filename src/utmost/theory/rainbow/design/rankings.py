@@ -18,7 +18,7 @@ from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_between
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
-from utmost.mechanism.violations import keeps_promise
+from utmost.mechanism.violations import satisfies_level
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Problem, Solution, certificate_of
 from utmost.solution.sentences import RANKINGS
@@ -287,7 +287,7 @@ def require_private(regions: Regions, rows: Sequence[list[Fraction] | None], lev
             checked_keys.add(key)
             total = math.lcm(one, other)
             counts = [tuple(w * (total // scale) for w in row) for scale, row in ((one, here), (other, there))]
-            if not keeps_promise(levels[edge], counts[0], counts[1], total):
+            if not satisfies_level(levels[edge], counts[0], counts[1], total):
                 _refuse(regions, levels[edge], u, v, rows[regions.region[u]] or [], rows[regions.region[v]] or [])
 
 

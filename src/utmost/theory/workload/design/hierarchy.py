@@ -25,7 +25,7 @@ from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Problem, Solution
 from utmost.space.integers import Moves, Tables
-from utmost.space.sensitivity import square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 from utmost.theory.vector.design.vectors import gaussian_law, require_level
 from utmost.theory.workload.design.marginals import FINE, PARTS, pure_share, with_dual
 from utmost.theory.workload.hierarchy_algebra import Tree, sizes, up_and_down, write_tree
@@ -104,7 +104,7 @@ def _candidates(
     tables = Tables(sizes(tree), moves, reach, upper).lattices()
     pure, one = pure_within(level), gaussian_law(level, Fraction(1))
     if pure is not None and 0 < pure.log_growth < math.inf:
-        far = [max(1, sum_of_moves(table)) for table in tables]
+        far = [max(1, l1_sensitivity(table)) for table in tables]
         whole = Fraction(int(pure.log_growth * (1 - 2**-40) * 10**12), 10**12)
         shares = _best_shares(tree, lambda i, share: _laplace(float(whole) * share / far[i]))
         yield (
@@ -116,7 +116,7 @@ def _candidates(
             1,
         )
     if one is not None:
-        square = [max(1, square_of_moves(table)) for table in tables]
+        square = [max(1, squared_l2_sensitivity(table)) for table in tables]
         shares = _best_gaussian_shares(tree, tuple(square))
         grain = FINE if isinstance(one, RoundedGaussian) else 1
         yield (

@@ -130,10 +130,10 @@ def _tried(cells: Lattice, level: Level, wanted: Sums) -> Iterator[tuple[float, 
             return found[0] * GeometricLaw(decay_above(pure, found[1] * far)).mean("squared")
 
         strategy = Strategy(cells, min(tent_strategies(cells.dimension, wanted), key=varies)[2])
-        yield _measured(strategy, GeometricLaw(decay_above(pure, strategy.farthest)), wanted)
+        yield _measured(strategy, GeometricLaw(decay_above(pure, strategy.l1_sensitivity)), wanted)
     if gaussian_law(level, 1) is not None:
         strategy = Strategy(cells, _factored(cells.dimension, wanted))
-        yield _measured(strategy, gaussian_law(level, strategy.square), wanted)
+        yield _measured(strategy, gaussian_law(level, strategy.squared_l2_sensitivity), wanted)
 
 
 def _measured(strategy: Strategy, single: Any, wanted: Sums) -> tuple[float, Strategy, IndependentLaw]:
