@@ -194,7 +194,7 @@ def bounded(
     return Check("bound", bool(agrees and math.isfinite(bound) and excess <= room), detail)
 
 
-def from_below(solved: Solved, value: float, bound: float, nobody: str, this: str) -> tuple[Check, float]:
+def from_below(solved: Solved, value: float, bound: float, bound_words: str, value_words: str) -> tuple[Check, float]:
     """Whether the stated lower bound of a loss is at most the recomputed bound and the value; and the gap.
 
     Parameters
@@ -203,10 +203,10 @@ def from_below(solved: Solved, value: float, bound: float, nobody: str, this: st
         The solution, whose certificate states the bound.
     value, bound : float
         The recomputed loss and lower bound.
-    nobody, this : str
+    bound_words, value_words : str
         The words before the bound, about every private mechanism, and before the value, about this one.
     """
     stated_bound = solved.certificate.bound
     sound = stated_bound is not None and stated_bound <= min(bound, value) * (1 + MARGIN)
-    detail = f"no private mechanism {nobody} {bound:.12g}; this one {this} {value:.12g}"
+    detail = f"no private mechanism {bound_words} {bound:.12g}; this one {value_words} {value:.12g}"
     return Check("bound", bool(sound), detail), max(0.0, value - bound)

@@ -77,8 +77,8 @@ def best_boundary(
         """The best private mechanism whose boundary is close to the target values of Pr[1].
 
         Only the boundary is taken from the linear program: inside, probabilities fall below what it resolves, and a
-        zero there would force zeros everywhere. At the boundary, too, values it cannot tell from 0 or 1 are tried
-        both as they are and a margin away.
+        zero there would force zeros everywhere. At the boundary, too, values that it does not resolve from 0 or 1 are
+        tried both unchanged and a margin away.
         """
         everywhere = np.ones(len(target), dtype=bool)
         best, most = None, -1.0

@@ -36,8 +36,9 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
     Parameters
     ----------
     space : Space
-    truth : mapping, array aligned with the points, or callable
-        The right answer at every point, one of `outputs`.
+        The points and their adjacency.
+    truth : mapping, array or callable
+        The right answer at every point, one of `outputs`; an array is aligned with the points.
     known : mapping, array or callable
         Pr[outputs[1]] at the known points (free points: NaN in an array, None from a callable). The known points must
         include an end of every boundary edge (see `hitting_set`). A float means its shortest decimal; Fractions and
@@ -85,7 +86,7 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
 
 @cites("BIN-corollary-2")
 def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
-    """The optimal mechanism that treats both answers alike, telling the truth equally often on either side.
+    """The optimal mechanism that is symmetric in both answers, with the same probability of the truth on either side.
 
     At the boundary the truth has probability (e^eps + delta)/(e^eps + 1), the largest that both ends of an edge can
     have at once; inside, BIN Corollary 2 gives it in closed form. With levels per edge, a boundary point has the
@@ -129,11 +130,13 @@ def imposed(space: Space, point: Any, share: Any, privacy: Privacy) -> Floats:
     Parameters
     ----------
     space : Space
+        The points and their adjacency.
     point : hashable
         The point at which the probability of an output is known.
     share : number or str
         That probability; a float means its shortest decimal.
     privacy : level, number or EdgeLevels
+        One level for all edges, or one per edge.
 
     Returns
     -------

@@ -137,7 +137,7 @@ def at(
 
     Examples
     --------
-    A majority among 40 people, 2^40 databases, of which one is looked at with the few around it.
+    A majority among 40 people, 2^40 databases, of which one is explored with its neighbours.
 
     >>> import utmost as um
     >>> flips = lambda votes: (votes ^ (1 << person) for person in range(40))

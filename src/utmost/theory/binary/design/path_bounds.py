@@ -1,7 +1,7 @@
 """Bounds carried along paths: the largest private function below given start values.
 
-A bound alpha at a point becomes upper(alpha) at a neighbour; the bound at a point is the least one that any path
-brings. Since upper(alpha) >= alpha and upper increases, Dijkstra's argument holds with the bound itself as length.
+A bound alpha at a point becomes upper(alpha) at a neighbour; the bound at a point is the least over all paths. Since
+upper(alpha) >= alpha and upper increases, Dijkstra's argument holds with the bound itself as length.
 
 Every bound is stored twice, as p and as q = 1 - p, so that both are accurate where they are small: a privacy constraint
 compares small probabilities. A step computes both from the small one, and no positive one underflows to 0
@@ -31,7 +31,7 @@ Bounds: TypeAlias = tuple[Floats, Floats]
 Shortest: TypeAlias = Callable[[Floats], tuple[Floats, Mask]]
 
 WIDE = 64
-"""Fronts of at least so many points are relaxed together; narrower ones through a heap."""
+"""Fronts of at least this many points are relaxed together; narrower ones through a heap."""
 
 
 @cites("BIN-definition-9", "HET-theorem-4", "HET-algorithm-1", "HET-lemma-2")

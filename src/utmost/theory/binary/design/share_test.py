@@ -174,7 +174,7 @@ def _between(u: float, low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class NoisyShare:
-    """A released count of n people with canonical noise; p-values and intervals are post-processing and cost nothing.
+    """A released count of n people with canonical noise; p-values and intervals are post-processing of it.
 
     Attributes
     ----------

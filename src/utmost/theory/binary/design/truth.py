@@ -123,7 +123,7 @@ def dominates(
     ----------
     better, worse : FiniteMechanism
         Mechanisms on the same points with the same outputs.
-    truth : mapping, array aligned with the points, or callable
+    truth : mapping, array or callable
         At each point the right output; or, where outputs are ranked, a tuple of all of them, best first. A right output
         alone compares how often each mechanism gives it.
     outputs : pair, optional

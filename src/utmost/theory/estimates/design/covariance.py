@@ -198,7 +198,7 @@ def covariance_losses(noise: Any, unit: float, a: float, b: float, c: float) -> 
     **The largest**: a convex function is largest at an extreme point of the feasible (a, b, e). The surface
     e = 2ab - max(0, a + b - 1) bends upwards along (1, 1), e = 2ab - min(a, b) downwards along (1, -1), so extreme are
     only their edges: a = b with c = a(1 - a), and a + b = 1 with c = -a(1 - a), values that are perfectly correlated
-    and lie at the ends of their ranges. By the symmetries a = b <= 1/2 suffices, where it is looked for on a grid; it
+    and lie at the ends of their ranges. By the symmetries a = b <= 1/2 suffices, which is searched on a grid; it
     is largest at a = b = 0, all values in one corner.
 
     Parameters

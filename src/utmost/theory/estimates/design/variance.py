@@ -41,7 +41,7 @@ FEW, GRID = 8, 17
 LARGEST = (1.0, -1.0)
 """The moments (m, q) at which the error is largest: all values at one end of the range."""
 SQUARES = np.linspace(0, 1, 7)
-"""The mean squares at which the least error is looked for."""
+"""The grid of mean squares for the least error."""
 DELTA = 1e-6
 
 
@@ -80,7 +80,7 @@ def least_variance_losses(law: Any, reach: float) -> dict[str, float]:
     """The least expected losses of the variance over all moments, to a percent (see `variance_losses`).
 
     E|F(N)| is convex in (m, q) and the same at -m, so it is least at m = 0, where q is the mean square of y, from 0 to
-    1; there it is looked for on a grid. It is least about where values are spread evenly, q = 1/3.
+    1; this is searched on a grid. The minimum is near evenly spread values, q = 1/3.
     """
     losses_at = [variance_losses(law, reach, 0.0, q) for q in SQUARES.tolist()]
     return {loss: min(losses[loss] for losses in losses_at) for loss in losses_at[0]}

@@ -56,7 +56,7 @@ def best_cuts(p0: Floats, p1: Floats, divergence: Divergence, q: float) -> Integ
 
 
 def best_cuts_of(p0: Floats, p1: Floats, divergence: Divergence, q: float, most: int) -> Integers:
-    """The best partition of sorted letters into at most so many blocks: a sweep for each number of blocks."""
+    """The best partition of sorted letters into at most `most` blocks: a sweep for each number of blocks."""
     k = len(p0)
     sums = _sums(p0, p1)
     layer = _phi(divergence, q, *(s[1:] for s in sums))

@@ -38,11 +38,11 @@ def for_hypotheses(
 
     Parameters
     ----------
-    laws : sequence of distributions
+    laws : sequence of arrays
         A person's letter under each hypothesis, all over the same letters; at most 12 letters.
     privacy : PureDP or number
-        What each person is promised.
-    divergence : str or convex function
+        The level for each person.
+    divergence : str or callable
         As in `for_testing`.
     criterion : "worst" or "average"
         min over i != j of D(M_i || M_j), or their mean over all ordered pairs (LIM 5.2).
@@ -82,8 +82,8 @@ def for_records(space: Space, p0: ArrayLike, p1: ArrayLike, privacy: Privacy, di
     p0, p1 : array of float
         Distributions over the records: their joint law under both hypotheses, correlated in any way.
     privacy : PureDP or number
-        What each person is promised, above 0 and finite.
-    divergence : str or convex function
+        The level for each person, above 0 and finite.
+    divergence : str or callable
         As in `for_testing`.
 
     Examples

@@ -207,7 +207,7 @@ def _likely(n: int, share: float, delta: float) -> tuple[Floats, Floats, float]:
 
 
 def _at_least(coins: Floats, t: Floats) -> Floats:
-    """The probability of at least t heads among so many fair coins."""
+    """The probability of at least t heads among `coins` fair coins."""
     from scipy.special import betainc
 
     inside = (t >= 1) & (t <= coins)

@@ -119,7 +119,7 @@ def universal_epsilon(p0: ArrayLike, p1: ArrayLike) -> float:
     """
     first, second = distributions(p0, p1)
     if np.array_equal(first, second):
-        return math.inf  # nothing tells the hypotheses apart
+        return math.inf  # no test separates the hypotheses
     likely = first + second > 0
     limit = math.inf
     for a, b in ((first[likely], second[likely]), (second[likely], first[likely])):

@@ -139,7 +139,7 @@ class Survey:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_index", {name: i for i, name in enumerate(self.categories)})
 
-    # ---- what it promises ----
+    # ---- guarantee ----
 
     @property
     def promise(self) -> str:

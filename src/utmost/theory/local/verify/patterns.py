@@ -95,7 +95,7 @@ def testing_bound(p0: Floats, p1: Floats, divergence: Divergence, level: ApproxD
     simple = [b * (1 + 1e-12) for b in (divergence.between(p0, p1), float(apart)) if math.isfinite(b)]
     if q < LEAST_OFFSET:
         return min(simple, default=math.inf)
-    q *= 1 - 2.0**-50 * (1 + level.log_growth)  # a level just above the promised one
+    q *= 1 - 2.0**-50 * (1 + level.log_growth)  # a slightly weaker level
     pieces = divergence.pieces(q / (1 + q), (1 + q) / q)
     terms = (p0, p1, q, prices)
     worst = _worst_tangent(*terms, divergence) if pieces is None else _worst_piece(*terms, pieces)

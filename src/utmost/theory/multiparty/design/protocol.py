@@ -177,8 +177,8 @@ class Protocol:
         --------
         >>> import utmost as um
         >>> protocol = um.multiparty.optimal("and", [um.PureDP.from_ratio(3)] * 2)
-        >>> said = [um.multiparty.Message(protocol.fingerprint, i, 1) for i in (0, 1)]
-        >>> protocol.decide(said)
+        >>> messages = [um.multiparty.Message(protocol.fingerprint, i, 1) for i in (0, 1)]
+        >>> protocol.decide(messages)
         Decision(answer=1, posterior={0: 0.4375, 1: 0.5625}, chances={0: 0.0, 1: 1.0})
         """
         if (party is None) != (own_bit is None):
@@ -216,8 +216,8 @@ class Protocol:
         --------
         >>> import utmost as um
         >>> protocol = um.multiparty.optimal("majority", [1.0, 1.0, 2.0])
-        >>> said = [protocol.respond(party, 1) for party in range(3)]
-        >>> protocol.asking("sum", "absolute").decide(said).answer in range(4)
+        >>> messages = [protocol.respond(party, 1) for party in range(3)]
+        >>> protocol.asking("sum", "absolute").decide(messages).answer in range(4)
         True
         """
         return _design(function, self.levels, accuracy, criterion, answers, self.name, self.fingerprint)

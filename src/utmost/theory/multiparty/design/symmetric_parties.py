@@ -97,7 +97,7 @@ def find_groups(question: Question, levels: Sequence[ApproxDP]) -> Groups:
         )
     if question.counted:
         steps = [np.arange(len(group) + 1) for group in groups]
-    else:  # the setting where the first so many members of each group hold a 1
+    else:  # the settings where the first members of each group hold the ones
         weights = [[2 ** (question.parties - 1 - party) for party in group] for group in groups]
         steps = [np.concatenate([[0], np.cumsum(bit_weights)]) for bit_weights in weights]
     grid = question.positions[reduce(np.add.outer, steps)]
@@ -132,7 +132,7 @@ def kernel(level: ApproxDP, size: int) -> Floats:
         raise TooLarge(f"{size} parties with delta > 0 send too many different messages for an exact value; use fewer.")
     delta, rest = float(table[0, 0]), float(table[0, 1] + table[0, 2])
     truthful = float(table[0, 1] / rest)
-    revealed = binomials(size, delta)  # how many of so many parties reveal their bit
+    revealed = binomials(size, delta)  # row n: how many of n parties reveal their bit
     zeros, _, twos, ones = kinds.table.T
     probabilities = np.zeros((size + 1, len(kinds)))
     for hidden in range(size + 1):
@@ -158,7 +158,7 @@ def _two_messages(truthful: float, flipped: float, size: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _fair(size: int) -> Floats:
-    """The distribution of the number of heads among so many fair coins."""
+    """The distribution of the number of heads among `size` fair coins."""
     return np.array(binomials(size, 0.5)[-1])
 
 

@@ -65,9 +65,9 @@ def _solve(levels: EdgeLevels, lengths: Floats, right: Floats, positions: NDArra
 
 
 def _phase_one(matrix: Table, right: list[fmpq]) -> tuple[list[fmpq], list[fmpq], fmpq]:
-    """The y >= 0 that leaves least of right - matrix y >= 0, prices p with p matrix <= 0, and what is left, p·right.
+    """The y >= 0 with the least residual right - matrix y >= 0, prices p with p matrix <= 0, and the residual p·right.
 
-    The simplex method with Bland's rule, from the basis of what is left.
+    The simplex method with Bland's rule, from the basis of the residuals.
     """
     n, m = len(matrix), len(matrix[0])
     rows = [
