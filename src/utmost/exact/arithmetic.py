@@ -249,7 +249,7 @@ def compare(a: Real, b: Real) -> int:
 
 
 def as_fmpq(value: Fraction) -> fmpq:
-    """The same rational for python-flint."""
+    """A rational as python-flint's `fmpq`."""
     return fmpq(value.numerator, value.denominator)
 
 

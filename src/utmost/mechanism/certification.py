@@ -114,7 +114,7 @@ class CertifiedMechanism(Rows):
 
     @property
     def total(self) -> int:
-        """What every row adds up to."""
+        """The sum of every row."""
         return 1 << self.bits
 
     @property
@@ -199,7 +199,7 @@ class CertifiedRecipe(Rows):
 
     @property
     def total(self) -> int:
-        """What every row adds up to."""
+        """The sum of every row."""
         return 1 << self.bits
 
     @property

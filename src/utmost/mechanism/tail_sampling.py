@@ -88,7 +88,7 @@ class TailDraws:
         return numbers
 
     def _bisect(self, word: int, low: int = 0) -> int:
-        """How many tails lie above a uniform number with these first 62 bits; at least `low` of them do."""
+        """The number of tails above a uniform number with these first 62 bits; at least `low`."""
         number, step = Uniform(word, WORD), 1
         while number.is_below(partial(self.enclose, low + step)):
             low, step = low + step, 2 * step

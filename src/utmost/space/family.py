@@ -318,7 +318,7 @@ class Hamming(Family):
         return np.concatenate(joined)
 
     def distances(self, i: Integers, j: Integers) -> Integers:
-        """How many people's values differ."""
+        """The Hamming distance: the number of people whose values differ."""
         return np.asarray((self.points.digits(i) != self.points.digits(j)).sum(axis=0))
 
     @property

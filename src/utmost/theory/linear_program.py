@@ -290,7 +290,7 @@ def _broken(levels: EdgeLevels, here: Floats, there: Floats) -> tuple[Integers, 
 
 
 MOST_ROUNDS, MOST_CUTS, BROKEN = 40, 20_000, 1e-10
-"""How often, and how many, tangents are added; the violation above which one is."""
+"""The largest numbers of rounds and of tangents; the violation above which a tangent is added."""
 
 
 def mix_until_private(matrix: Floats, levels: EdgeLevels) -> tuple[Floats, float]:

@@ -23,7 +23,7 @@ from utmost.space.sparse import csr_array, dijkstra
 Outcome: TypeAlias = tuple[tuple[Check, ...], float]
 Carried: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], Floats]
 ATTAINED = 1e-9
-"""How far a value may be below the bound carried to it and still count as attaining it, given rounding."""
+"""The tolerance within which a value attains the bound carried to it, given rounding."""
 
 
 class Problem(Protocol):
@@ -141,7 +141,7 @@ def asks_for_worst(problem: Problem) -> bool:
 
 
 def require_outputs(problem: Problem, solved: Solved) -> int:
-    """How many outputs there are; refuse a mechanism whose outputs are not those of the problem."""
+    """The number of outputs; refuses a mechanism whose outputs are not those of the problem."""
     outputs = read_outputs(problem)
     if outputs != tuple(solved.mechanism.outputs):
         raise InvalidInput("the mechanism's outputs are not those of the question.")
@@ -157,7 +157,7 @@ def read_outputs(problem: Problem) -> tuple[Any, ...]:
 
 
 MARGIN = 1e-9
-"""How far a stated lower bound may be above the recomputed one, relatively."""
+"""The relative tolerance by which a stated lower bound may exceed the recomputed one."""
 
 
 def stated(value: float, recomputed: float) -> Check:

@@ -22,7 +22,7 @@ from utmost.theory.binary.design.extension import carry_from, extend
 from utmost.theory.binary.design.truth import Outputs, as_probability, as_truth, read_known
 
 UNIT = Fraction(1, 2**60)
-"""How far a certified share may be from the exact one: the width of its enclosure, and rounding to 2^-62."""
+"""The largest error of a certified share: the width of its enclosure, and rounding to 2^-62."""
 BITS = 256
 
 
@@ -61,7 +61,7 @@ class CertifiedAnswer:
 
 @dataclass(frozen=True)
 class _Exploration:
-    """What determines the probability of the truth: the least known share at each distance, and the floor beyond."""
+    """The inputs of the probability of the truth: the least known share at each distance, and the floor beyond."""
 
     level: Level | None
     outputs: Outputs

@@ -25,7 +25,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Boundary:
-    """Where the truth changes: the edges between different truths, and their ends (BIN Def. 5, 6).
+    """The boundary of a question: the edges between different truths, and their ends (BIN Def. 5, 6).
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ PROVED = 1e-9
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Where the simple mechanisms are optimal, by a scan of epsilon from 0.01 to 20 and bisection.
+    """The ranges of epsilon in which the simple mechanisms are optimal, by a scan from 0.01 to 20 and bisection.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Thresholds:
 
 @cites("LIM-theorem-3.4.1", "LIM-theorem-3.4.4")
 def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "kl") -> Thresholds:
-    """Where the simple mechanisms are optimal for testing two hypotheses (LIM Theorems 3.4.1, 3.4.4).
+    """The ranges of epsilon in which simple mechanisms are optimal for testing (LIM Theorems 3.4.1, 3.4.4).
 
     Two letters with the same P0/P1 are better reported as one, so then randomised response is never optimal. Letters
     with P0 = P1 may lie on either side of the binary mechanism; the better side counts (LIM fixes one: see the errata).
@@ -137,7 +137,7 @@ def universal_epsilon(p0: ArrayLike, p1: ArrayLike) -> float:
 
 @cites("LIM-theorem-3.5.1", "LIM-theorem-3.5.3")
 def thresholds_for_information(prior: ArrayLike) -> Thresholds:
-    """Where the simple mechanisms are optimal for mutual information (LIM Theorems 3.5.1, 3.5.3).
+    """The ranges of epsilon in which simple mechanisms maximise mutual information (LIM Theorems 3.5.1, 3.5.3).
 
     Randomised response is optimal if and only if the only prices that can prove it (LIM (B.54)) do. Up to 20 letters
     that is decided over all patterns; beyond, `response_from` is where a relaxation proves it, and `binary_until`

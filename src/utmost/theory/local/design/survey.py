@@ -104,7 +104,7 @@ def survey(
 
 
 def best_survey_size(k: int, level: ApproxDP) -> int:
-    """How many categories a response names for the least variance: next to k/(e^eps + 1) (Ye and Barg 2018)."""
+    """The number of categories in a response with the least variance: next to k/(e^eps + 1) (Ye and Barg 2018)."""
     shrink = math.exp(-level.log_growth)
     middle = k * shrink / (1 + shrink)
     near = [min(max(s, 1), k - 1) for s in (math.floor(middle), math.ceil(middle))]
@@ -174,7 +174,7 @@ class Survey:
 
     @property
     def odds(self) -> Fraction | None:
-        """How many times likelier a response is if it names the true category, exactly; None for infinitely many."""
+        """The likelihood ratio of responses with and without the true category, exactly; None if infinite."""
         k, s = len(self.categories), self.size
         return None if self.inside == 1 else self.inside * (k - s) / ((1 - self.inside) * s)
 
@@ -185,7 +185,7 @@ class Survey:
 
     @property
     def optimal(self) -> Literal["theorem", "asymptotic", "unproved"]:
-        """Why no private survey is better: by a theorem for two categories, in the limit of many people for more.
+        """The kind of optimality: by a theorem for two categories, in the limit of many people for more.
 
         Two: every private response can be simulated from this one (LIM Theorem 3.6.1). More: with the best size, the
         sum of squared errors is the least in the worst case as the number of people grows (Ye and Barg 2019); nothing

@@ -9,7 +9,7 @@ from utmost.privacy.divergences import Divergence
 
 
 def excess_of_partitions(p0: Floats, p1: Floats, divergence: Divergence, q: float, value: float) -> float:
-    """By how much the best partition of the letters, sorted by P0/P1, exceeds a value; 0 if none does.
+    """The excess of the best partition of the letters, sorted by P0/P1, over a value; 0 if there is none.
 
     A partition into c blocks is worth sum(phi(block)) / (1 + c q), which is value + (sum(phi(block) - value q) - value)
     / (1 + c q). So the largest sum of phi(block) - value q over all partitions, a longest path from the first letter to

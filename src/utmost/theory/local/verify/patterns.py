@@ -145,7 +145,7 @@ def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:
 
 
 def _lift(prior: Floats, q: float, prices: Floats) -> float:
-    """By how much the sum of prices must be raised to bound every mechanism.
+    """The amount by which the sum of prices must be raised to bound every mechanism.
 
     The shares of patterns satisfy sum of shares · (q k + letters) = k. So a pattern of s letters that exceeds its price
     by v lets a mechanism exceed the sum of prices by at most v / (q + s/k). Patterns of one and two letters are

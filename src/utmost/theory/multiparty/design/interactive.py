@@ -200,7 +200,7 @@ def _require_approx(privacy: Level | Number) -> ApproxDP:
 
 
 def _with_delta(level: ApproxDP, delta: Fraction) -> ApproxDP:
-    """The same epsilon with another delta."""
+    """The level with its epsilon and another delta."""
     if level.ratio != 1:
         return ApproxDP.from_ratio(level.ratio, delta)
     return ApproxDP(level.exponent, delta)
@@ -214,7 +214,7 @@ def _read_choice(message: str, usual: str) -> bool:
 
 
 def _with_best_second(talk: Conversation) -> Conversation:
-    """The same first message, and for each of its outputs the optimal second one by a linear program: an answer."""
+    """The conversation with the optimal second message for each first one, an answer, by a linear program."""
     levels = on_edges(talk.spaces[1], talk.levels[1])
     gains, second = talk.gains(), {}
     for m, heard in enumerate(talk.first.outputs):
