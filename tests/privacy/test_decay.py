@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 import utmost as um
-from utmost.privacy.level import decay_above, keeps_level
+from utmost.privacy.level import decay_above, decay_satisfies
 from utmost.privacy.pure_part import pure_within
 
 LEVELS = [um.PureDP.from_ratio(5), um.ApproxDP(1, "0.1"), um.ApproxDP(0, "0.2"), um.GaussianDP(1), um.GaussianDP(3)]
@@ -18,7 +18,7 @@ def test_an_epsilon_beyond_all_reason_has_a_decay_all_the_same(epsilon):
     level = um.PureDP(epsilon)
     decay = decay_above(level)
     assert 0 < decay < Fraction(1, 2**1000)
-    assert keeps_level(level, decay, 1)
+    assert decay_satisfies(level, decay, 1)
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=str)
@@ -45,5 +45,5 @@ def test_a_ratio_is_its_own_decay():
     assert decay_above(um.PureDP.from_ratio(3)) == Fraction(1, 3)
     root = decay_above(um.PureDP.from_ratio(9), 2)
     assert Fraction(1, 3) <= root < Fraction(1, 3) + Fraction(1, 10**12)
-    assert keeps_level(um.PureDP.from_ratio(9), root, 2)
-    assert not keeps_level(um.PureDP.from_ratio(9), root, 3)
+    assert decay_satisfies(um.PureDP.from_ratio(9), root, 2)
+    assert not decay_satisfies(um.PureDP.from_ratio(9), root, 3)

@@ -12,7 +12,7 @@ import utmost as um
 from utmost.backends import opening
 from utmost.errors import InvalidInput
 from utmost.queries.units import as_unit
-from utmost.space.sensitivity import square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 
 SECRET = b"s" * 16
 KEYS = ["a", "b", "c", "d", "e"]
@@ -196,8 +196,8 @@ def farthest_moved(asked, neighbours, seeds):
 def require_within(asked, far):
     space = asked.question.space
     assert far[0] <= (space.reach if space.each is None else space.each)
-    assert far[1] <= sum_of_moves(space)
-    assert far[2] <= square_of_moves(space)
+    assert far[1] <= l1_sensitivity(space)
+    assert far[2] <= squared_l2_sensitivity(space)
     assert far[1] > 0  # else nothing was tested
 
 

@@ -11,7 +11,7 @@ from utmost.mechanism.noise.integer_balls import norm
 from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
 from utmost.privacy import ZCDP, ApproxDP, PureDP
 from utmost.space.integers import Holders, Lattice, unlisted_from_json, unlisted_to_json
-from utmost.space.sensitivity import norm_of_moves, square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, norm_sensitivity, squared_l2_sensitivity
 from utmost.theory.vector.design.vectors import best_vector
 
 CASES = [(d, reach, each) for d in (1, 2, 3) for reach in (1, 2, 3, 4, 5) for each in range(1, reach + 1)]
@@ -33,20 +33,23 @@ def test_norms_and_squares_are_those_of_the_listed_moves(moves, d, reach, each):
     listed = moves_of(space)
     largest, longest = max(sum(map(abs, z)) for z in listed), max(sum(x * x for x in z) for z in listed)
     if moves == "any":
-        assert (sum_of_moves(space), square_of_moves(space)) == (largest, longest)
-    assert sum_of_moves(space) >= largest
-    assert square_of_moves(space) >= longest
-    assert sum_of_moves(space) <= sum_of_moves(Lattice(d, moves, reach))
-    assert square_of_moves(space) <= square_of_moves(Lattice(d, moves, reach))
+        assert (l1_sensitivity(space), squared_l2_sensitivity(space)) == (largest, longest)
+    assert l1_sensitivity(space) >= largest
+    assert squared_l2_sensitivity(space) >= longest
+    assert l1_sensitivity(space) <= l1_sensitivity(Lattice(d, moves, reach))
+    assert squared_l2_sensitivity(space) <= squared_l2_sensitivity(Lattice(d, moves, reach))
     for shape in ("any", "one-way", "cube", "exchange"):
-        assert norm_of_moves(shape, space) >= max(norm(shape, z) for z in listed)
+        assert norm_sensitivity(shape, space) >= max(norm(shape, z) for z in listed)
 
 
 def test_where_all_rows_may_be_in_one_integer_nothing_changes():
     for moves in ("any", "exchange"):
         for d in (1, 2, 7):
             bounded, free = Lattice(d, moves, 6, 0, 90, 6), Lattice(d, moves, 6, 0, 90)
-            assert (sum_of_moves(bounded), square_of_moves(bounded)) == (sum_of_moves(free), square_of_moves(free))
+            assert (l1_sensitivity(bounded), squared_l2_sensitivity(bounded)) == (
+                l1_sensitivity(free),
+                squared_l2_sensitivity(free),
+            )
 
 
 @pytest.mark.parametrize("moves", ["any", "exchange"])

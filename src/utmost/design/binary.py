@@ -1,8 +1,8 @@
-"""Yes/no questions on any graph of datasets: the one optimal private mechanism, or why there is none (BIN, HET).
+"""Yes/no questions on any graph of datasets: the unique optimal private mechanism, or why none exists (BIN, HET).
 
-Given the truth at every point and the mechanism at the boundary, exactly one private mechanism is best at every other
-point at once, for every reasonable utility (BIN Theorem 2): it tells the truth as often as the known points allow,
-Pr[truth at w] = the least bound carried to w from any known point along any path. `extend` finds it by shortest paths,
+Given the truth at every point and the mechanism at the boundary, exactly one private mechanism is optimal at every
+other point at once, for every reasonable utility (BIN Theorem 2): the probability of the truth at w is the least bound
+that any known point imposes on w along any path. `extend` computes it by shortest paths,
 `balanced` and `best_boundary` choose the boundary, `at` answers for one dataset in a space too large to list.
 `uniformly_most_powerful` tests a share.
 """

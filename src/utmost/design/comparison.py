@@ -1,4 +1,4 @@
-"""How far a mechanism of one's own is from the best private one: its loss, the least possible, and the gap."""
+"""Compare a mechanism with the optimal private one: its loss, the least possible, and the gap."""
 
 from __future__ import annotations
 
@@ -21,16 +21,22 @@ from utmost.theory.priors.design.optimum import optimal
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A mechanism beside the best one. Made by `compare`.
+    """A mechanism compared with the best one. Made by `compare`.
 
     Attributes
     ----------
-    value : the expected loss of the mechanism, each of its outputs read as the guess that loses least
-    best : the expected loss of the best private mechanism that was found
-    bound : no private mechanism loses less; equal to `best` where a theorem says so
-    gap : value - bound: the mechanism could lose at most so much less
-    levels : the level at which both are private
-    solution : the best mechanism, with its proof
+    value : float
+        The expected loss of the mechanism with optimal post-processing.
+    best : float
+        The expected loss of the best private mechanism found.
+    bound : float
+        The lower bound on the expected loss of every private mechanism; equal to `best` where a theorem says so.
+    gap : float
+        value - bound: the most by which the expected loss could be reduced.
+    levels : EdgeLevels
+        The level at which both are private.
+    solution : Solution
+        The best mechanism, with its proof.
     """
 
     value: float
@@ -41,7 +47,7 @@ class Comparison:
 
     @property
     def gap(self) -> float:
-        """How much less any private mechanism could lose at most."""
+        """The most by which any private mechanism could have a lower expected loss."""
         return max(self.value - self.bound, 0.0)
 
     def __str__(self) -> str:
@@ -66,31 +72,31 @@ def compare(
     privacy: Privacy | None = None,
     seconds: float = 600.0,
 ) -> Comparison:
-    """How far a mechanism is from the optimum: its expected loss beside the least that any private mechanism has.
+    """Compare a mechanism's expected loss with the least of any private mechanism.
 
-    The mechanism is given every advantage: whoever sees an output makes the best guess that the prior allows. Numbers
-    are floating point; `solution.verify()` proves the bound again.
+    The mechanism is evaluated with the best post-processing that the prior allows. Numbers are floating point;
+    `solution.verify()` proves the bound again.
 
     Parameters
     ----------
-    mechanism : FiniteMechanism, Solution, matrix, function, or a mechanism of diffprivlib
-        What is compared, as `certify` takes it. A matrix has a row for every point of the space, in order, and a column
-        for every output; a function of a point returns a mapping from outputs to probabilities.
+    mechanism : FiniteMechanism, Solution, array or callable
+        The mechanism, as `certify` takes it; one of diffprivlib, too. An array has a row for every point of the space,
+        in order, and a column for every output; a function of a point returns a mapping from outputs to probabilities.
     space : Space
-        Who neighbours whom.
+        The points and their adjacency.
     loss : str, array or callable
         "zero-one", "absolute", "squared", "within k", an array (points x guesses), or loss(point, guess).
-    prior : distribution over the points, optional
-        Uniform if left out.
+    prior : mapping, array or callable, optional
+        A distribution over the points; uniform by default.
     privacy : level or number, optional
-        What is promised. If left out, the least epsilon that the mechanism keeps on this space, found from its
-        probabilities. `CannotCertify` if the mechanism does not keep a level that is given.
+        The level to compare at; by default the least epsilon that the mechanism satisfies on this space, computed from
+        its probabilities. `CannotCertify` if the mechanism does not satisfy a level that is given.
     seconds : number
-        How long a solver may take to find the best one.
+        The time limit of the solver.
 
     Examples
     --------
-    Randomised response forgets that a count which is off by one is nearly right:
+    Randomised response ignores that a count which is off by one is nearly right:
 
     >>> import numpy as np, utmost as um
     >>> truth = np.e / (np.e + 10)
@@ -101,10 +107,10 @@ def compare(
       bound: no private mechanism loses less than 0.728544
       gap: 1.95 (0.728 of the value)
     """
-    given = as_table(mechanism.mechanism if isinstance(mechanism, Solution) else mechanism, space)
-    require_points(given, space)
+    table = as_table(mechanism.mechanism if isinstance(mechanism, Solution) else mechanism, space)
+    require_points(table, space)
     if privacy is None:
-        epsilon = given.epsilon(space)
+        epsilon = table.epsilon(space)
         if math.isinf(epsilon):
             raise InvalidInput(
                 "an output is possible at one point and impossible at a neighbour, so the mechanism keeps no epsilon; "
@@ -113,7 +119,7 @@ def compare(
         levels = on_edges(space, PureDP(epsilon))
     else:
         levels = on_edges(space, privacy)
-        require_private(given, levels)
-    found = optimal(space, levels, prior, loss, seconds=seconds)
-    bound = found.value if found.certificate.bound is None else found.certificate.bound
-    return Comparison(given.expected_loss(prior, loss), found.value, bound, levels, found)
+        require_private(table, levels)
+    solution = optimal(space, levels, prior, loss, seconds=seconds)
+    bound = solution.value if solution.certificate.bound is None else solution.certificate.bound
+    return Comparison(table.expected_loss(prior, loss), solution.value, bound, levels, solution)

@@ -1,8 +1,8 @@
-"""Queries with finitely many results: one mechanism for a whole region of users, and the optimum for any (REG).
+"""Queries with finitely many results: one mechanism for a region of priors, and the optimum for any prior (REG).
 
-`tight_constraints` is best for every regular prior at once, where it exists; `regularity`, `corner_priors` and the
-bounds say for whom and how good anything private can be; `optimal` solves for any prior, loss and (epsilon, delta)
-levels; `geometric` is the classic for counts, `product_geometric` for several of them.
+`tight_constraints` is optimal for every regular prior at once, where it exists; `regularity` and `corner_priors`
+describe these priors, and the bounds limit every private mechanism; `optimal` solves for any prior, loss and
+(epsilon, delta) levels; `geometric` is the classic for counts, `product_geometric` for several of them.
 """
 
 from utmost.theory.priors.design.geometric import geometric

@@ -1,9 +1,8 @@
 """Local privacy: every person randomises an answer before anyone sees it (LIM chapter 3), and the optimal survey.
 
-`for_testing` and `for_information` find the best mechanism for telling two hypotheses apart and for keeping
-information; `linear_program` takes any sublinear utility of few letters; `survey` collects answers and estimates
-frequencies. The simple mechanisms stand beside them, with the epsilons at which each is optimal and what privacy costs
-in people.
+`for_testing` and `for_information` compute the best mechanism for hypothesis testing and for mutual information;
+`linear_program` takes any sublinear utility of few letters; `survey` collects answers and estimates frequencies. The
+simple mechanisms are here, too, with the ranges of epsilon in which each is optimal and the cost of privacy in people.
 """
 
 from utmost.theory.local.design.converse import (

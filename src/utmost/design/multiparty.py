@@ -1,9 +1,9 @@
 """Several parties with one bit each, one function of all bits: the optimal private protocol (LIM chapter 4).
 
-`optimal` finds it for any function, levels and measure of accuracy; a `Protocol` says what every party sends and what
-every listener concludes, with its proof. `xor_accuracy` is a closed form; `xor_or_and`, `hamming_distance`,
+`optimal` computes it for any function, levels and measure of accuracy; a `Protocol` has the message of every party and
+the decision rule of every listener, with its proof. `xor_accuracy` is a closed form; `xor_or_and`, `hamming_distance`,
 `and_saving_delta` and `xor_sharing_delta` are conversations that do better where the theorem does not apply; `converse`
-evaluates any conversation of yours, and `best_talk` finds the best in which one speaks and one replies.
+evaluates any conversation, and `best_talk` optimises those in which one party speaks and one replies.
 """
 
 from utmost.theory.multiparty.design.conversation import Conversation

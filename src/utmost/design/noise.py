@@ -1,9 +1,9 @@
 """Noise for numeric queries: the staircase in any dimension (LIM chapter 2), and its safe release.
 
 `staircase` is the best noise for real answers, `discrete_staircase` for whole numbers, `canonical` for counts at every
-concave level, and `canonical_continuous` its law on the real line; `laplace` and `discrete_laplace` are what others
-add. `release` draws from an exact law on a declared grid: the only way from an answer to the public.
-`smallest_epsilon` says what an accuracy costs.
+concave level, and `canonical_continuous` its law on the real line; `laplace` and `discrete_laplace` are the usual
+baselines. `release` draws from an exact law on a declared grid: answers are released by it alone. `smallest_epsilon`
+is the epsilon that an accuracy needs.
 """
 
 from utmost.mechanism.noise.layers import LayerLaw

@@ -1,12 +1,12 @@
-"""Questions with several ranked answers: every point prefers some outputs to others (RAIN).
+"""Questions with several ranked answers: every point ranks the outputs (RAIN).
 
 A point's *rainbow* is its ranking of the outputs, best first; points of one rainbow form a region. If the mechanism is
-fixed, and the same, on all boundary points of a rainbow, one mechanism is best everywhere inside, whatever the number
-of outputs: the probability of the j best outputs moves inwards by the *binary* bound, F_j(d) = upper_after(d, F_j(0)).
-`line` and `extend` apply that, and `at` for one dataset in a space too large to list; `best_boundary` chooses the
-boundary; `lexicographic` covers what the theory does not; `plurality` answers who won among a million voters. `nearest`
-is for any number of answers without rankings; `best_winner` and `best_quantile` take the least expected loss of all
-mechanisms known that name one of many candidates. `dominates` says which of two mechanisms is better.
+fixed, and the same, on all boundary points of a rainbow, one mechanism is optimal everywhere inside, for any number of
+outputs: the probability of the j best outputs follows the *binary* bound, F_j(d) = upper_after(d, F_j(0)). `line` and
+`extend` apply that, and `at` for one dataset in a space too large to list; `best_boundary` chooses the boundary;
+`lexicographic` covers cases beyond the theory; `plurality` names the winner among any number of voters. `nearest` is
+for any number of answers without rankings; `best_winner` and `best_quantile` choose the selection mechanism with the
+least expected loss. `dominates` compares two mechanisms.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ WHEN_USED = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what names candidates when it is asked for: `import utmost` stays quick."""
+    """Import the selection designs lazily, so that `import utmost` stays fast."""
     if name in WHEN_USED:
         return getattr(import_module(f"utmost.theory.selection.design.{WHEN_USED[name]}"), name)
     raise AttributeError(f"module 'utmost.design.rainbow' has no attribute {name!r}")

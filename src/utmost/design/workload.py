@@ -1,8 +1,8 @@
-"""Many numbers at once: which sums of cells to release, with how much noise each, and what is made of them (workloads).
+"""Optimise a strategy matrix for a workload: the sums of cells to release, their noise, and the estimates.
 
-One primitive: a strategy of whole sums, noise on them, generalised least squares, and the dual of the best
-factorisation as its certificate. `best_workload` is the one way to it, for running counts, ranges, marginal tables and
-hierarchies; it keeps what it found on disk and proves it again when it reads it.
+One primitive: a strategy of integer sums, noise on them, generalised least squares, and the dual of the best
+factorisation as its certificate. `best_workload` optimises it for running counts, ranges, marginal tables and
+hierarchies; strategies are cached on disk and re-verified when loaded.
 """
 
 from utmost.theory.workload.design.hierarchy import best_hierarchy

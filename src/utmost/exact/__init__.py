@@ -1,4 +1,4 @@
-"""Numbers that are never rounded the wrong way: rationals, balls, directed rounding, and canonical JSON."""
+"""Exact and enclosed arithmetic: rationals, balls, directed rounding; and canonical JSON."""
 
 from utmost.exact.arithmetic import (
     BITS,

@@ -1,13 +1,13 @@
-"""Numbers whose order is decided, not estimated.
+"""Numbers with decidable order: exponential sums, enclosures, and exact amounts of budget.
 
 A privacy level turns a rational probability into sums of rational multiples of e^q with rational q. Such sums are
-closed under what (epsilon, delta) levels do, and by the theorem of Lindemann and Weierstrass one is zero only if all
-its coefficients are: so its sign is decidable, by ball arithmetic of growing precision (python-flint). Where a
-mechanism exists or not hangs on such signs; no tolerance is involved.
+closed under the operations of (epsilon, delta) levels, and by the theorem of Lindemann and Weierstrass one is zero only
+if all its coefficients are: so its sign is decidable, by ball arithmetic of growing precision (python-flint). Whether a
+mechanism exists depends on such signs; no tolerance is involved.
 
-What is spent adds up: an `Amount` is a rational number plus the logarithm of one. Epsilons, deltas, mu squared and rho
-are rational; only `from_ratio` levels bring logarithms, and those add up by multiplying their ratios. Two amounts are
-compared as exponential sums, so a budget of ln 2 pays for ln 2.
+Budgets add up exactly: an `Amount` is a rational number plus the logarithm of one. Epsilons, deltas, mu squared and rho
+are rational; only `from_ratio` levels have logarithms, which add up by multiplying their ratios. Two amounts are
+compared as exponential sums, so a budget of ln 2 suffices for ln 2.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from utmost.errors import InvalidInput, shown
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
 LEAST = 2.0**-1022
-"""The least float with all its digits. A positive probability below it is held as this, so that ratios survive."""
+"""The least normal float. A positive probability below it is represented by it, so that ratios are preserved."""
 MOST_EXPONENT = 4000
 MOST_LENGTH = 14_000
-"""Parameters whose numerator or denominator has more bits (4214 digits) are refused: Python writes no longer number."""
+"""The largest number of bits of a parameter's numerator or denominator (4214 digits), Python's limit for text."""
 MOST_BITS = 4096
-"""Two numbers that are not exponential sums and agree to this many bits are taken as equal."""
+"""Two numbers that are not exponential sums and agree to this many bits count as equal."""
 
 GRAIN = 2**80
-"""What cannot be rational is rounded, against the spender, to a multiple of 1/GRAIN, so that sums stay short."""
+"""Irrational amounts are rounded up to a multiple of 1/GRAIN, so that sums stay short."""
 BITS = 256
-"""How precisely balls around amounts are computed."""
+"""The precision of balls around amounts, in bits."""
 MOST_DIGITS = 10**5
-"""Ratios with more bits than that are not multiplied out."""
+"""The largest number of bits to which powers of ratios are multiplied out."""
 
 
 def as_rational(value: Number, name: str = "the value") -> Fraction:
-    """The rational number a parameter stands for: a float means its shortest decimal.
+    """A parameter as a rational number; a float means its shortest decimal.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
 
 
 def _is_beyond_reason(value: Any) -> bool:
-    """Whether a text or Decimal names a number with so many digits that computing with it would not end."""
+    """Whether a text or Decimal has an exponent so large that computing with it would not terminate."""
     if isinstance(value, Decimal):
         return value.is_finite() and abs(value.adjusted()) > MOST_EXPONENT
     match = re.search(r"[eE]([+-]?\d+)\s*$", value) if isinstance(value, str) else None
@@ -82,7 +82,7 @@ def _is_beyond_reason(value: Any) -> bool:
 
 
 def to_float(value: Fraction | float) -> float:
-    """A number of any size as a float; beyond their range, infinity."""
+    """A number of any size as a float; infinity on overflow."""
     try:
         return float(value)
     except OverflowError:
@@ -90,34 +90,34 @@ def to_float(value: Fraction | float) -> float:
 
 
 def held(values: NDArray[np.float64], positive: ArrayLike = True) -> NDArray[np.float64]:
-    """Probabilities none of which is 0 by underflow: where the true value is positive, at least `LEAST`.
+    """Probabilities raised to at least `LEAST` where the exact value is positive, so that none is 0 by underflow.
 
-    Raising small values to one floor keeps what privacy compares: x <= E y implies max(x, f) <= E max(y, f), and the
-    same for any suitable pair, since upper(f) >= f.
+    Raising small values to one floor preserves privacy: x <= E y implies max(x, f) <= E max(y, f), and the same for any
+    suitable pair, since upper(f) >= f.
 
     Examples
     --------
     >>> [float(x) for x in held(np.exp([-1000.0, -0.5]), [True, True])] == [LEAST, math.exp(-0.5)]
     True
-    >>> held(np.zeros(1), [False])                      # what is 0 in truth stays 0
+    >>> held(np.zeros(1), [False])                      # exact zeros stay 0
     array([0.])
     """
     return np.asarray(np.where(positive, np.maximum(values, LEAST), values))
 
 
 def as_plain(value: Fraction) -> int | float:
-    """A number as JSON and people write it: whole as an int, any other as the nearest float."""
+    """A rational for JSON and for people: an int if it is whole, else the nearest float."""
     return int(value) if value.denominator == 1 else float(value)
 
 
 def as_literal(value: Fraction | float) -> str:
-    """A number as Python would read it back, with quotes where a float would not hold it."""
+    """A number as a Python literal, in quotes where a float would not be exact."""
     text = "inf" if value == math.inf else show_rational(Fraction(value))
     return repr(write_rational(Fraction(value))) if "/" in text or "about" in text else text
 
 
 def show_rational(value: Fraction) -> str:
-    """A rational as people write it: a short decimal if it has one, else a quotient.
+    """A rational for people: a short decimal if it has one, else a quotient.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def show_rational(value: Fraction) -> str:
 
 
 def write_rational(value: Fraction) -> str:
-    """A rational of any length as its digits; Python's own `str` stops at 4300 of them."""
+    """A rational of any length as text; Python's own `str` is limited to 4300 digits."""
     return str(as_fmpq(value))
 
 
@@ -148,7 +148,7 @@ def read_rational(text: str) -> Fraction:
 
 
 class ExpSum:
-    """A finite sum of c·e^q with rational c and q, held exactly.
+    """An exact finite sum of c·e^q with rational c and q.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class ExpSum:
         if len(self.terms) == 1:
             return 1 if next(iter(self.terms.values())) > 0 else -1
         bits = 64
-        while True:  # ends: a sum with a term left is not zero
+        while True:  # terminates: a sum with a nonzero term is not zero
             ball = self.enclose(bits)
             if ball > 0 or ball < 0:
                 return 1 if ball > 0 else -1
@@ -204,7 +204,7 @@ class ExpSum:
         return Fraction(int(value.p), int(value.q))
 
     def enclose(self, bits: int) -> arb:
-        """A ball that holds this number, computed with so many bits."""
+        """A ball around this number, computed with `bits` bits."""
         with ctx.workprec(bits):
             return sum((arb(c) * exponential(q, bits) for q, c in self.terms.items()), arb(0))
 
@@ -213,7 +213,7 @@ class ExpSum:
 
 
 class Enclosed:
-    """A number known through balls of any precision: what Gaussian levels yield."""
+    """A number that is enclosed by balls of any precision, as Gaussian levels need."""
 
     __slots__ = ("enclose",)
 
@@ -225,7 +225,7 @@ class Enclosed:
 
 
 def _as_float(enclose: Callable[[int], arb]) -> float:
-    """The float next to a number, with as many bits as its digits need."""
+    """The float nearest to a number, at sufficient precision."""
     bits = 128
     while (ball := enclose(bits)).rel_accuracy_bits() < 60 and bits < MOST_BITS:
         bits *= 2
@@ -241,15 +241,15 @@ def compare(a: Real, b: Real) -> int:
         return a.compare(b)
     bits = 64
     while bits <= MOST_BITS:
-        left, right = a.enclose(bits), b.enclose(bits)
-        if left < right or left > right:
-            return -1 if left < right else 1
+        x, y = a.enclose(bits), b.enclose(bits)
+        if x < y or x > y:
+            return -1 if x < y else 1
         bits *= 2
     return 0
 
 
 def as_fmpq(value: Fraction) -> fmpq:
-    """The same rational for python-flint."""
+    """A rational as python-flint's `fmpq`."""
     return fmpq(value.numerator, value.denominator)
 
 
@@ -288,7 +288,7 @@ class Amount:
         return Amount(self.rational + other.rational, self.ratio * other.ratio)
 
     def times(self, count: int) -> Amount:
-        """So many of this amount; a ratio that would be too long is rounded up to a rational number."""
+        """This amount times `count`; a ratio that would be too long is rounded up to a rational number."""
         if not count:
             return Amount(Fraction(0))
         if count * self.ratio.numerator.bit_length() <= MOST_DIGITS or self.ratio == 1:
@@ -297,13 +297,13 @@ class Amount:
             return Amount(self.rational * count + rounded_up(count * arb(as_fmpq(self.ratio)).log()))
 
     def fits(self, count: int, limit: Amount) -> bool:
-        """Whether so many of this amount stay within a limit: by balls, and exactly where these do not decide."""
+        """Whether `count` times this amount is within a limit: by balls, and exactly where these do not decide."""
         if not count or self.rational == math.inf or limit.rational == math.inf:
             return not count or limit.rational == math.inf
         with ctx.workprec(BITS):
-            left = self.enclose() * count - limit.enclose()
-            if left > 0 or left < 0:
-                return bool(left < 0)
+            excess = self.enclose() * count - limit.enclose()
+            if excess > 0 or excess < 0:
+                return bool(excess < 0)
         return Amount(self.rational * count, self.ratio**count) <= limit
 
     def enclose(self) -> arb:
@@ -318,7 +318,7 @@ class Amount:
         return self.power().compare(other.power()) <= 0
 
     def power(self) -> ExpSum:
-        """E to the power of a finite amount, exactly."""
+        """The exponential of a finite amount, exactly."""
         return ExpSum.rational(self.ratio).times(Fraction(1), Fraction(self.rational))
 
     def __float__(self) -> float:
@@ -338,7 +338,7 @@ class Amount:
         return f"{float(rational):.6g}" if len(text) > 12 and is_float else text
 
     def to_json(self) -> list[str]:
-        """The amount as plain data; `from_json` reads it back."""
+        """The amount as plain JSON data; the inverse of `from_json`."""
         rational = "inf" if self.rational == math.inf else write_rational(Fraction(self.rational))
         return [rational, write_rational(self.ratio)]
 
@@ -349,37 +349,37 @@ class Amount:
         return cls(math.inf if rational == "inf" else read_rational(rational), read_rational(ratio))
 
     def minus(self, other: Amount) -> float:
-        """What is left after taking another amount away, rounded to a float."""
+        """This amount less another, rounded to a float."""
         if self.rational == math.inf:
             return math.inf
         return float(Amount(self.rational - Fraction(other.rational), self.ratio / other.ratio))
 
 
 def upward(value: Fraction) -> float:
-    """The float for a number, or the next one above: read as a decimal it is never below."""
+    """A number rounded up to a float whose shortest decimal is not below it."""
     rounded = to_float(value)
     return rounded if math.isinf(rounded) or Fraction(str(rounded)) >= value else float(np.nextafter(rounded, np.inf))
 
 
 def downward(value: Fraction) -> float:
-    """The float for a number, or the next one below: read as a decimal it is never above."""
+    """A number rounded down to a float whose shortest decimal is not above it."""
     rounded = to_float(value)
     fits = math.isfinite(rounded) and Fraction(str(rounded)) <= value
     return rounded if fits else float(np.nextafter(rounded, -np.inf))
 
 
 def rounded_up(ball: arb) -> Fraction:
-    """The least multiple of the grain that is surely not below a number."""
+    """An upper bound on an enclosed number: a multiple of 1/GRAIN."""
     return Fraction(math.ceil(endpoints(ball)[1] * GRAIN), GRAIN)
 
 
 def rounded_down(ball: arb) -> Fraction:
-    """The largest multiple of the grain that is surely not above a number."""
+    """A lower bound on an enclosed number: a multiple of 1/GRAIN."""
     return Fraction(math.floor(endpoints(ball)[0] * GRAIN), GRAIN)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is one of the numbers `as_rational` takes, truth values and strings aside."""
+    """Whether a value is a number that `as_rational` accepts, excluding truth values and strings."""
     return isinstance(value, int | float | Fraction | Decimal | np.integer | np.floating) and not isinstance(
         value, bool
     )
@@ -397,7 +397,7 @@ def is_digits(text: str) -> bool:
 
 
 def as_whole(value: Any, name: str, least: int = 0, most: float = math.inf) -> int:
-    """A whole number from `least` to `most`, Python's own; truth values are none.
+    """A value as a Python integer from `least` to `most`, checked; truth values are refused.
 
     Examples
     --------

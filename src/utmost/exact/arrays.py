@@ -1,4 +1,4 @@
-"""Names for the kinds of NumPy arrays that pass between modules, so that signatures read as words."""
+"""Type aliases for the NumPy arrays that pass between modules."""
 
 from __future__ import annotations
 

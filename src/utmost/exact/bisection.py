@@ -1,6 +1,6 @@
-"""Where a condition begins to hold: the one place for bisection.
+"""Bisection: where a monotone condition begins to hold.
 
-Conditions here are such that, once true, they stay true to the right.
+Conditions here are monotone: once true, they stay true to the right.
 """
 
 from __future__ import annotations
@@ -41,12 +41,16 @@ def first_between(holds: Callable[[int], bool], low: int, high: int) -> int:
 def narrow(
     holds: Callable[[float], bool], low: float, high: float, relative: float = 0.0, absolute: float = 0.0
 ) -> tuple[float, float]:
-    """Two numbers close together of which a condition holds at the second and not at the first.
+    """Two close numbers such that a condition holds at the second and not at the first.
 
     Parameters
     ----------
-    holds : the condition; it is taken to hold at `high` and not at `low`, which are not tried
-    relative, absolute : how close, relative to the second number and in all; 0 and 0: as close as floats are
+    holds : callable
+        The condition; assumed to hold at `high` and not at `low`, where it is not evaluated.
+    low, high : float
+        The initial bracket.
+    relative, absolute : float
+        The tolerance, relative to the second number and absolute; 0 and 0 for float precision.
 
     Examples
     --------

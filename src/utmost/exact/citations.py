@@ -1,7 +1,7 @@
-"""Which theorem a function implements or checks, by the key of the claim: `BIN-theorem-2`, `LIM-corollary-4.5.1`.
+"""Citations: the theorem that a function implements or checks, by its key, such as `BIN-theorem-2`.
 
-`docs/theorems.md` is made from these keys (`python tools/theorems.py`): for every statement of the five papers, where
-it is solved, checked and reproduced. A test keeps keys and page true.
+`docs/theorems.md` is generated from these keys (`python tools/theorems.py`): for every statement of the five papers,
+where it is solved, checked and reproduced. A test keeps keys and page consistent.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ Cited = TypeVar("Cited", bound=Callable[..., Any])
 
 
 def cites(*keys: str) -> Callable[[Cited], Cited]:
-    """Name the statements of the papers that a function or class rests on.
+    """Cite the statements of the papers that a function or class relies on.
 
     Parameters
     ----------
-    keys : paper, kind and number, as `tools/theorems.toml` lists them
+    keys : str
+        Paper, kind and number, as `tools/theorems.toml` lists them.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""JSON that comes from outside: one reading of it, whoever reads.
+"""Strict parsing of external JSON, with a unique meaning for every reader.
 
-JSON leaves open what an object means that names one entry twice: programs take the last, people see the first. It has
-no NaN, and a number such as 1e999 is infinite only once it was rounded. All of these are refused, here for everything
+JSON does not define the meaning of an object with a duplicate name: programs take the last, people see the first. It
+has no NaN, and a number such as 1e999 is infinite only after rounding. All of these are refused, here for everything
 that Utmost reads: files, ledgers, requests, replies, responses and messages.
 """
 
@@ -16,7 +16,7 @@ from utmost.errors import InvalidInput, shown
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value that a JSON text stands for; `InvalidInput` or another `ValueError` for what is none, or ambiguous.
+    """Parse a JSON text; `InvalidInput` or another `ValueError` if it is malformed or ambiguous.
 
     Nesting deeper than Python's stack is a `RecursionError`.
 
@@ -30,19 +30,19 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_next(text: str, start: int) -> tuple[Any, int]:
-    """The JSON value that begins at a place of a text, and where it ends: for texts of several values."""
+    """The JSON value that starts at a position of a text, and its end: for texts of several values."""
     return _DECODER.raw_decode(text, start)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names differ."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+    """An object, refused if a name occurs twice."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        duplicate = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise InvalidInput(
-            f"the JSON has an object that names {shown(twice)} twice: readers would take one or the other."
+            f"the JSON has an object that names {shown(duplicate)} twice: readers would take one or the other."
         )
-    return found
+    return entries
 
 
 def _refuse_constant(name: str) -> Any:

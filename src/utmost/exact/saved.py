@@ -1,7 +1,7 @@
-"""Files that Utmost writes and reads back: canonical JSON with a format, a version and a checksum.
+"""Saved files: canonical JSON with a format, a version and a checksum, written atomically.
 
-The same content gives the same bytes; a file is complete or not there at all; what is read is not trusted: a file that
-was changed, cut short or is of another version is a `BadFile`.
+The same content gives the same bytes. Files are not trusted when read: one that was changed, truncated or is of another
+version is a `BadFile`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from utmost.errors import BadFile, InvalidInput
 from utmost.exact.json_text import parse_json
 
 NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-"""What data of the wrong kind or size lead to; a file may hold anything."""
+"""The exceptions that data of the wrong kind or size raise; a file may hold anything."""
 
 
 def write_checked(path: str | os.PathLike[str], content: dict[str, Any], anew: bool = False) -> Path:
-    """Write an object with its checksum as one JSON file, whole or not at all.
+    """Write an object with its checksum as one JSON file, atomically.
 
-    With `anew`, a file that is there already stays: `FileExistsError`, whoever was quicker.
+    With `anew`, an existing file is never replaced: `FileExistsError`, also if two processes write at once.
     """
     target = Path(path)
     sealed = {**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}
@@ -60,20 +60,20 @@ def read_checked(path: str | os.PathLike[str], form: str, version: int, what: st
         raise BadFile(f"{source} is not a {what} saved by Utmost (no format {form!r}).")
     if content.get("version") != version:
         raise BadFile(f"{source} has version {content.get('version')!r}; this Utmost reads version {version}.")
-    stated = content.pop("sha256", None)
-    if not isinstance(stated, str):
+    stated_checksum = content.pop("sha256", None)
+    if not isinstance(stated_checksum, str):
         raise BadFile(f"{source} has no checksum (sha256): it was not saved by Utmost. Save the {what} again.")
     try:
-        found = hashlib.sha256(canonical(content)).hexdigest()
+        checksum = hashlib.sha256(canonical(content)).hexdigest()
     except NONSENSE:  # text that UTF-8 does not have, such as half of a surrogate pair, or a number such as 1e999
         raise BadFile(f"{source} holds text or a number that Utmost never writes. Save the {what} again.") from None
-    if stated != found:
+    if stated_checksum != checksum:
         raise BadFile(f"{source} does not match its checksum: it was changed after it was saved.")
     return content
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """What a file says it is, before any of it is trusted; None where it says nothing of the kind."""
+    """The format that a file states, before any of it is trusted; None if it states none."""
     try:
         content = parse_json(Path(path).read_bytes())
     except (OSError, *NONSENSE):
@@ -84,26 +84,26 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
 
 
 def canonical(content: Any) -> bytes:
-    """A file's bytes: the canonical text and the end of its line."""
+    """The bytes of a file: the canonical text and a newline."""
     return canonical_text(content).encode() + b"\n"
 
 
 canonical_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
-"""The one way to write an object as JSON: names in order, no spaces, no NaN."""
+"""Encode an object as canonical JSON: sorted names, no spaces, no NaN."""
 
 GENERATOR = '<meta name="generator" content="Utmost">'
-"""What every page of ours has near its beginning."""
+"""The mark near the beginning of every page that Utmost writes."""
 
 
 def require_ours(file: Path, mark: str = GENERATOR) -> None:
-    """Refuse to replace a file that somebody else made: ours, and empty ones, are told by their beginning.
+    """Refuse to replace a file that Utmost did not write; empty files may be replaced.
 
     Parameters
     ----------
     file : Path
-        What is to be written; it need not be there.
+        The file to be written; it need not exist.
     mark : str, optional
-        What a file of ours has among its first letters.
+        The text by which the beginning of our files is recognised.
     """
     if not file.exists():
         return
@@ -116,9 +116,9 @@ def require_ours(file: Path, mark: str = GENERATOR) -> None:
 
 
 def state_folder(kind: str) -> Path:
-    """A folder for what is kept for the user who runs this, readable by the user alone.
+    """The folder for the state of the current user, readable by the user alone.
 
-    It is in UTMOST_STATE, or in `utmost` among the user's state files.
+    It is in UTMOST_STATE, or in `utmost` within the user's state directory.
     """
     try:
         home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"

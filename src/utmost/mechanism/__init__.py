@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 HOMES = dict.fromkeys(("Loss", "average", "grows_with_distance", "loss_table"), "loss_tables")
-"""Where names live that are not in `finite`."""
+"""The modules of names that are not in `finite`."""
 
 
 def __getattr__(name: str) -> Any:

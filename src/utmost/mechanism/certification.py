@@ -1,8 +1,8 @@
-"""Is this mechanism really private? Proved in exact arithmetic, on integers.
+"""Certification: prove that a mechanism is private in exact arithmetic, on integers.
 
 `certify` turns a mechanism in floating point into integer weights over one total 2^bits and proves, for every edge and
-every output, that they keep the promise: with rational lower bounds of e^epsilon from ball arithmetic, rounding always
-against us. Nothing a designer claims is used. `CertifiedMechanism.sample` is the only way to a release.
+every output, that they satisfy the level: with rational lower bounds of e^epsilon from ball arithmetic, always rounded
+towards the stricter level. No claim of a design is used. Releases are drawn by `CertifiedMechanism.sample` only.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.sparse import connected_components
 
 ROUNDING = 2.0**-40
-"""A promise missed by less than this, relative, is missed by rounding and mended; by more, it is refused.
+"""The relative violation of a level up to which it counts as rounding and is repaired; larger ones are refused.
 
-Underflow is rounding too: probabilities are compared as `exact.held` would hold them. A small p that comes from its
-logarithm or quantile has an error in proportion to log(1/p), for which 1 + log(1/p) / 64 of these are allowed.
+Underflow is rounding too: probabilities are compared after `exact.held`. A small p that is computed from its logarithm
+or quantile has an error in proportion to log(1/p), for which 1 + log(1/p) / 64 times this is allowed.
 """
 MOST_MOVED = 1e-4
-"""Integers farther than this from a design, in total variation, do not certify it."""
+"""The largest total variation distance of the integers from the design."""
 MOST_TABLE = 10**7
 """A recipe with more entries than this is certified by its law and Lemma 2, without a table."""
 TRIES = 8
@@ -67,7 +67,7 @@ TRIES = 8
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a verification: what was checked, whether it holds, and what was found."""
+    """One check of a verification: its name, whether it passed, and the details in words."""
 
     name: str
     passed: bool
@@ -82,10 +82,14 @@ class CertifiedMechanism(Rows):
 
     Attributes
     ----------
-    weights : array of integers, a row per point, each row adding up to `total`
-    total : 2^bits
-    level : the privacy it is proved to have: one level, or the levels per edge
-    moved : by how much the probability of any event differs from the mechanism that was certified, at most
+    weights : array of int
+        A row per point, each row adding up to `total`.
+    total : int
+        2^bits.
+    level : Level or EdgeLevels
+        The level that it is proved to satisfy: one level, or the levels per edge.
+    moved : float
+        Upper bound on the change of any event's probability from the mechanism that was certified.
 
     Examples
     --------
@@ -100,22 +104,22 @@ class CertifiedMechanism(Rows):
         self, weights: Weights, bits: int, outputs: Sequence[Any], levels: EdgeLevels, moved: float = 0.0
     ) -> None:
         _require_certifiable(levels, len(outputs))
-        own = _as_weights(weights, bits, (len(levels.space.points), len(outputs)))
-        broken = find_violation(own, bits, levels)
-        if broken:
-            raise CannotCertify(broken)
-        own.flags.writeable = False
-        self.weights, self.bits, self.levels, self.moved = own, bits, levels, moved
+        table = _as_weights(weights, bits, (len(levels.space.points), len(outputs)))
+        violation = find_violation(table, bits, levels)
+        if violation:
+            raise CannotCertify(violation)
+        table.flags.writeable = False
+        self.weights, self.bits, self.levels, self.moved = table, bits, levels, moved
         self.points, self.outputs = levels.space.points, tuple(outputs)
 
     @property
     def total(self) -> int:
-        """What every row adds up to."""
+        """The sum of every row."""
         return 1 << self.bits
 
     @property
     def level(self) -> Level | EdgeLevels:
-        """The privacy that exact arithmetic proves."""
+        """The level proved in exact arithmetic."""
         return self.levels.single or self.levels
 
     @cached_property
@@ -137,7 +141,7 @@ class CertifiedMechanism(Rows):
         return sample_from(self.weights[_private_index(self._space, point)], self.bits, self.outputs, size)
 
     def select(self, indices: NDArray[Any], points: Sequence[Any]) -> FiniteMechanism:
-        """The mechanism on other points whose rows are the rows at these positions; to be certified anew."""
+        """The mechanism on other points whose rows are the rows at these positions; not yet certified."""
         return FiniteMechanism(self.matrix[indices], points, self.outputs)
 
     def __repr__(self) -> str:
@@ -146,14 +150,18 @@ class CertifiedMechanism(Rows):
 
 
 class CertifiedRecipe(Rows):
-    """A mechanism too large for a table, its rows made and rounded on demand; private by Lemma 2, made by `certify`.
+    """A mechanism too large for a table, with rows rounded on demand; private by Lemma 2, made by `certify`.
 
     Attributes
     ----------
-    law : what is known of the probabilities the recipe computes, and why
-    total : 2^bits
-    level : the privacy it has
-    moved : by how much the probability of any event differs from the recipe's, at most
+    law : Law
+        What is proved about the probabilities that the recipe computes.
+    total : int
+        2^bits.
+    level : Level
+        The level that it satisfies.
+    moved : float
+        Upper bound on the change of any event's probability from the recipe's.
     """
 
     bits = WORD
@@ -167,16 +175,16 @@ class CertifiedRecipe(Rows):
             raise InvalidInput(f"the recipe's law holds on {recipe.law.space!r}, not on {levels.space!r}.")
         self.recipe, self.levels, self.law = recipe, levels, recipe.law
         self.points, self.outputs = recipe.points, recipe.outputs
-        level, claimed = require_pure(single_level(levels)), require_pure(self.law.level)
+        level, law_level = require_pure(single_level(levels)), require_pure(self.law.level)
         growth = growth_floor(level)
-        if growth is None or growth_floor(claimed) is None or power_of(claimed).compare(power_of(level)) > 0:
-            raise CannotCertify(f"the law is {claimed}, which does not imply {level}; certify it at its own level.")
+        if growth is None or growth_floor(law_level) is None or power_of(law_level).compare(power_of(level)) > 0:
+            raise CannotCertify(f"the law is {law_level}, which does not imply {level}; certify it at its own level.")
         if growth <= 1:
             raise CannotCertify("a recipe needs epsilon above 0: there is no slack to round in at epsilon = 0.")
         share = Fraction(1, len(self.outputs))
         left_over = Fraction(
             len(self.outputs), 2 ** (self.bits - 1)
-        )  # units of rounding down, handed out in proportion
+        )  # units lost by rounding down, distributed proportionally
         error = Fraction(self.law.relative_error) + Fraction(UNIT) + left_over
         unit = (1 + growth) / 2**self.bits
         slack = share * (growth - 1)
@@ -191,12 +199,12 @@ class CertifiedRecipe(Rows):
 
     @property
     def total(self) -> int:
-        """What every row adds up to."""
+        """The sum of every row."""
         return 1 << self.bits
 
     @property
     def level(self) -> Level:
-        """The privacy that the lemma proves."""
+        """The level proved by the lemma."""
         return single_level(self.levels)
 
     def weights_at(self, point: Hashable) -> Weights:
@@ -227,22 +235,22 @@ class CertifiedRecipe(Rows):
 def certify(
     thing: Any, space: Space | None = None, privacy: Privacy | None = None
 ) -> CertifiedMechanism | CertifiedRecipe:
-    """Integer weights next to a mechanism's probabilities, proved private in exact arithmetic.
+    """Round a mechanism's probabilities to integer weights that are proved private in exact arithmetic.
 
     Call `certify(solution)`, or `certify(mechanism, space, privacy)` for a mechanism of your own or of another library.
-    `CannotCertify` names the worst edge, the output and the epsilon it would need, if the mechanism is not private by
-    more than rounding. What only draws has no law that could be proved: see `audit`.
+    If the mechanism violates the level by more than rounding, `CannotCertify` names the worst edge, the output and the
+    epsilon it would need. A mechanism that can only be sampled has no law to prove: see `audit`.
 
     Parameters
     ----------
-    thing : Solution, FiniteMechanism, matrix, function, or a mechanism of diffprivlib
-        A matrix has a row for every point of the space, in order, and a column for every output. A function of a point
-        returns its law: a mapping from every output to its probability. Of diffprivlib, Binary and GeometricTruncated
-        have a law with finitely many outputs that is known.
-    space : Space
-        Who neighbours whom; a solution brings its own.
-    privacy : level, number, or levels per edge
-        What is to be proved; a solution brings its own.
+    thing : Solution, FiniteMechanism, array or callable
+        The mechanism. An array has a row for every point of the space, in order, and a column for every output. A
+        function of a point returns its law: a mapping from every output to its probability. Mechanisms of diffprivlib
+        with a known law of finitely many outputs, Binary and GeometricTruncated, are accepted as they are.
+    space : Space, optional
+        The points and their adjacency; a solution has its own.
+    privacy : level, number or EdgeLevels, optional
+        The level to prove; a solution has its own.
 
     Examples
     --------
@@ -251,7 +259,7 @@ def certify(
     >>> certified.level, certified.total == 2**62
     (PureDP(1), True)
 
-    A mechanism that somebody else wrote, by its law:
+    A mechanism from elsewhere, by its law:
 
     >>> um.certify(lambda sick: {"yes": 0.7 if sick else 0.4, "no": 0.3 if sick else 0.6}, um.path(2), 0.6)
     Traceback (most recent call last):
@@ -289,24 +297,24 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
             CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
         )
     floors = floor_of(matrix, levels.space.components)
-    tightest, along = extremes(matrix, levels)
-    # Eight times what rounding needs, so that floats prove nearly every edge; a smaller floor would move less than
-    # anyone notices and leave all edges of a small epsilon to exact arithmetic.
-    eta = max(8 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
+    tightest, extreme_levels = extremes(matrix, levels)
+    # Eight times what rounding needs, so that floats prove nearly every edge; a smaller floor would change the
+    # mechanism imperceptibly less and leave all edges of a small epsilon to exact arithmetic.
+    eta = max(8 * needed_floor(tightest, floors, extreme_levels), word_floor(floors, extreme_levels, matrix.shape[1]))
     for _ in range(TRIES):
-        bits = bits_for(eta, floors, along, matrix.shape[1])
+        bits = bits_for(eta, floors, extreme_levels, matrix.shape[1])
         weights = round_rows(matrix, floors, min(eta, 0.5), bits)
-        broken = find_violation(weights, bits, levels)
-        if not broken:
+        violation = find_violation(weights, bits, levels)
+        if not violation:
             return _within_reason(
                 CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
             )
         eta *= 16
-    raise CannotCertify(f"{broken} Rounding could not be absorbed: allow a slightly larger epsilon or delta.")
+    raise CannotCertify(f"{violation} Rounding could not be absorbed: allow a slightly larger epsilon or delta.")
 
 
 def _within_reason(certified: CertifiedMechanism) -> CertifiedMechanism:
-    """Refuse to pass off integers as a mechanism that they are far from."""
+    """Refuse integer weights that are far from the mechanism they stand for."""
     if certified.moved > MOST_MOVED:
         raise CannotCertify(
             f"rounding at {certified.levels} would move a probability by {certified.moved:.2g}; allow a larger epsilon "
@@ -316,24 +324,24 @@ def _within_reason(certified: CertifiedMechanism) -> CertifiedMechanism:
 
 
 def require_private(mechanism: Any, levels: EdgeLevels) -> None:
-    """Refuse a mechanism whose floating-point probabilities break a promise by more than rounding."""
+    """Refuse a mechanism whose floating-point probabilities violate a level by more than rounding."""
     _refuse_violations(_level_rows(mechanism.matrix, levels), mechanism.outputs, levels)
 
 
 def _as_weights(weights: Any, bits: int, shape: tuple[int, int]) -> Weights:
     """A copy of integer weights, of 64 bits where these suffice, each between 0 and 2^bits."""
-    given = np.asarray(weights)
-    if given.shape != shape:
-        raise CannotCertify(f"the weights have shape {given.shape} for {shape[0]} points and {shape[1]} outputs.")
-    if not (np.issubdtype(given.dtype, np.integer) or all(isinstance(w, int) for w in given.ravel().tolist())):
+    table = np.asarray(weights)
+    if table.shape != shape:
+        raise CannotCertify(f"the weights have shape {table.shape} for {shape[0]} points and {shape[1]} outputs.")
+    if not (np.issubdtype(table.dtype, np.integer) or all(isinstance(w, int) for w in table.ravel().tolist())):
         raise CannotCertify("weights must be integers.")
-    if not 0 < bits <= MOST_BITS or any(not 0 <= w <= 1 << bits for w in (given.min(initial=0), given.max(initial=0))):
+    if not 0 < bits <= MOST_BITS or any(not 0 <= w <= 1 << bits for w in (table.min(initial=0), table.max(initial=0))):
         raise CannotCertify(f"weights must lie between 0 and 2^{bits}, with at most {MOST_BITS} bits.")
-    return given.astype(np.int64 if bits <= WORD else object, copy=True)
+    return table.astype(np.int64 if bits <= WORD else object, copy=True)
 
 
 def _private_index(space: Space, point: Hashable) -> int:
-    """The position of a point that is private: an error does not repeat it."""
+    """The position of a private point; the error does not show the point."""
     try:
         return space.index(point)
     except UnknownPoint:
@@ -348,86 +356,88 @@ def sample_from(weights: Weights, bits: int, outputs: Sequence[Any], size: int |
     return outputs[positions[0]] if size is None else [outputs[i] for i in positions]
 
 
-# ---- the exact check ----
-
-
 # ---- before rounding ----
 
 
 def _require_certifiable(levels: EdgeLevels, outputs: int) -> None:
+    """Refuse levels that are not known exactly, or not concave with more than two outputs."""
     for level in levels.kinds():
         if not level.certifiable:
-            level.upper(0.0)  # a level that bounds no probability, as zCDP, says so itself
+            level.upper(0.0)  # a level that bounds no probability, such as zCDP, raises its own error
             raise CannotCertify(f"{level} is known only in floating point; give its graph as SuitablePair(knots).")
         if outputs > 2 and not level.concave:
             raise CannotCertify(f"{level} is not concave, so it promises nothing about {outputs} outputs; use two.")
 
 
 def _level_rows(matrix: Floats, levels: EdgeLevels) -> Floats:
-    """One row for all points joined by edges that allow no difference at all, if theirs differ by rounding only."""
-    same = is_edgewise_zero(extremes(matrix, levels)[1])
-    if not same.any():
+    """Make rows equal where edges allow no difference at all; refuse them if they differ by more than rounding."""
+    is_zero_edge = is_edgewise_zero(extremes(matrix, levels)[1])
+    if not is_zero_edge.any():
         return matrix
     if is_complete(levels):
         label = np.zeros(len(matrix), dtype=np.int64)
     else:
-        joined = Space(levels.space.points, levels.space.edge_indices[same])
+        joined = Space(levels.space.points, levels.space.edge_indices[is_zero_edge])
         label = connected_components(joined.graph(), directed=False)[1]
     first = np.full(label.max() + 1, len(label))
     np.minimum.at(first, label, np.arange(len(label)))
-    levelled = np.asarray(matrix[first[label]])
-    apart = np.abs(levelled - matrix).max(axis=1)
-    if apart.max() > ROUNDING:
-        i = int(apart.argmax())
+    equalised = np.asarray(matrix[first[label]])
+    distance = np.abs(equalised - matrix).max(axis=1)
+    if distance.max() > ROUNDING:
+        i = int(distance.argmax())
         one, other = levels.space.points[int(first[label[i]])], levels.space.points[i]
         raise CannotCertify(
             f"{one!r} and {other!r} are joined by edges that allow no difference (epsilon = 0, delta = 0), but a "
-            f"probability differs by {apart[i]:.3g}; make their rows equal or allow a larger epsilon."
+            f"probability differs by {distance[i]:.3g}; make their rows equal or allow a larger epsilon."
         )
-    return levelled
+    return equalised
 
 
 def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevels) -> None:
-    """Refuse what is not private by more than rounding, naming the worst edge, output and epsilon needed."""
-    given, matrix = matrix, held(matrix, is_positive(matrix, levels))
+    """Refuse a matrix that violates a level by more than rounding, naming the worst edge, output and epsilon."""
+    original, matrix = matrix, held(matrix, is_positive(matrix, levels))
     if is_complete(levels):
         most, least = extremes(matrix, levels)[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             worst = int(np.argmax(np.where(most > least, most / least, 0.0)))
         ends = [int(matrix[:, worst].argmax()), int(matrix[:, worst].argmin())]
         space = Space([levels.space.points[i] for i in ends], [(0, 1)])
-        given, matrix, levels = given[ends], matrix[ends], on_edges(space, single_level(levels))
+        original, matrix, levels = original[ends], matrix[ends], on_edges(space, single_level(levels))
     a, b = levels.space.edge_indices.T
     zero_allowed = allows_zero(levels)
     for tails, heads in ((a, b), (b, a)):
         excess = promise_excess(matrix[tails], matrix[heads], levels)
-        apart = ((matrix[tails] > 0) & (matrix[heads] == 0)).any(axis=1) & ~zero_allowed & ~np.isinf(levels.growth)
-        excess[apart] = np.inf
+        has_forbidden_zero = (
+            ((matrix[tails] > 0) & (matrix[heads] == 0)).any(axis=1) & ~zero_allowed & ~np.isinf(levels.growth)
+        )
+        excess[has_forbidden_zero] = np.inf
         excess /= 1 - np.log(np.minimum(*(_least_positive(matrix[ends]) for ends in (tails, heads)))) / 64
         if not len(excess) or not excess.max() > ROUNDING:
             continue
         edge = int(np.argmax(excess))
-        here, there = given[tails[edge]], given[heads[edge]]
+        tail_row, head_row = original[tails[edge]], original[heads[edge]]
         one, other = levels.space.points[int(tails[edge])], levels.space.points[int(heads[edge])]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(here > 0, here / there, 0.0)
+            ratio = np.where(tail_row > 0, tail_row / head_row, 0.0)
         output = int(np.argmax(ratio))
-        if there[output] == 0 and not zero_allowed[edge]:
+        if head_row[output] == 0 and not zero_allowed[edge]:
             raise CannotCertify(
-                f"the output {outputs[output]!r} has probability {here[output]:.6g} at {one!r} and 0 at its neighbour "
-                f"{other!r}: no epsilon allows that with delta = 0. Give it a positive probability at both, or a delta."
+                f"the output {outputs[output]!r} has probability {tail_row[output]:.6g} at {one!r} and 0 at its "
+                f"neighbour {other!r}: no epsilon allows that with delta = 0. Give it a positive probability "
+                "at both, or a delta."
             )
-        needs = FiniteMechanism([here, there], (0, 1), outputs).epsilon(
+        needs = FiniteMechanism([tail_row, head_row], (0, 1), outputs).epsilon(
             Space((0, 1), [(0, 1)]), float(levels.delta[edge]) if np.isfinite(levels.delta[edge]) else 0
         )
         raise CannotCertify(
             f"not {levels[edge]} between {one!r} and {other!r}: the output {outputs[output]!r} has probability "
-            f"{here[output]:.6g} against {there[output]:.6g}, which needs epsilon = {_told_apart(needs, levels[edge])}"
+            f"{tail_row[output]:.6g} against {head_row[output]:.6g}, which needs "
+            f"epsilon = {_distinct_epsilon(needs, levels[edge])}"
         )
 
 
-def _told_apart(needs: float, level: Level) -> str:
-    """An epsilon with as many digits as tell it from that of a level, and what to do."""
+def _distinct_epsilon(needs: float, level: Level) -> str:
+    """An epsilon with enough digits to differ from that of a level, and the remedy, in words."""
     allowed = level.log_growth if isinstance(level, ApproxDP) else math.nan
     text = next((t for t in (f"{needs:.{digits}g}" for digits in range(6, 18)) if float(t) != allowed), repr(needs))
     if len(text) <= len(f"{needs:.6g}"):
@@ -439,20 +449,20 @@ def _told_apart(needs: float, level: Level) -> str:
 
 
 def _least_positive(rows: Floats) -> Floats:
-    """The least entry of each row that is not 0."""
+    """The least positive entry of each row."""
     return np.asarray(np.where(rows > 0, rows, 1.0).min(axis=1, initial=1.0))
 
 
 def _must_keep_zeros(matrix: Floats, levels: EdgeLevels) -> bool:
-    """Whether the floor would lift zeros that a level allows, or the levels are not concave."""
+    """Whether zeros must stay zeros: the floor would lift zeros that a level allows, or the levels are not concave."""
     if not all(level.concave for level in levels.kinds()):
         return True
     if is_complete(levels):  # zeros next to anything else were refused
         return False
-    used, parts = matrix > 0, levels.space.components
-    ever = np.zeros((parts.max() + 1, matrix.shape[1]), dtype=bool)
-    np.logical_or.at(ever, parts, used)
-    return bool((ever[parts] & ~used & ~is_positive(matrix, levels)).any())
+    is_positive_entry, parts = matrix > 0, levels.space.components
+    is_possible = np.zeros((parts.max() + 1, matrix.shape[1]), dtype=bool)
+    np.logical_or.at(is_possible, parts, is_positive_entry)
+    return bool((is_possible[parts] & ~is_positive_entry & ~is_positive(matrix, levels)).any())
 
 
 def moved_by(weights: Weights, bits: int, matrix: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Mechanisms whose columns decay as fast as privacy allows, for spaces of a million points.
+"""Mechanisms whose columns decay as fast as privacy allows, for spaces of up to a million points.
 
 Column k is z_k e^(-epsilon d(i, k)): tight constraints (REG) and the geometric mechanism (Ghosh et al.) have this form.
 On lines, grids and vertex-transitive spaces a row costs O(n), and so do the sums of all rows, by recursions in which
@@ -43,13 +43,17 @@ class DecayingMechanism(RecipeMechanism):
         if z.shape != (n,) or not ((z >= 0) & (z <= 1)).all():
             raise InvalidInput(f"the peaks of {n} columns must be {n} probabilities.")
         sums = row_sums(space, level, z)
-        off = float(np.abs(sums - 1).max(initial=0.0))
-        if not off <= 1e-9:
-            raise InvalidInput(f"rows of these peaks add up to 1 only within {off:.2g}; solve for them again.")
+        error_of_sums = float(np.abs(sums - 1).max(initial=0.0))
+        if not error_of_sums <= 1e-9:
+            raise InvalidInput(
+                f"rows of these peaks add up to 1 only within {error_of_sums:.2g}; solve for them again."
+            )
         z.flags.writeable = False
         self.space, self.peaks, self.sums = space, z, sums
         epsilon, error = level.log_growth, sum_error(space, level, z)
-        law = Law(level, space, REASON, off + error + 8 * UNIT, min(float(z.max(initial=0.0)) * (1 + 1e-9), 1.0))
+        law = Law(
+            level, space, REASON, error_of_sums + error + 8 * UNIT, min(float(z.max(initial=0.0)) * (1 + 1e-9), 1.0)
+        )
 
         def recipe(i: int) -> Floats:
             with np.errstate(under="ignore"):
@@ -59,11 +63,11 @@ class DecayingMechanism(RecipeMechanism):
 
     @property
     def diagonal(self) -> Floats:
-        """The probability, at each point, of that point."""
+        """The probability of the truth at each point."""
         return np.asarray(self.peaks / self.sums)
 
     def expected_loss(self, prior: Any = None, loss: Loss = "zero-one", remap: str | Sequence[Any] = "best") -> float:
-        """As for any mechanism; zero-one loss of the uniform prior, or without a remap, needs no matrix.
+        """`Rows.expected_loss`; zero-one loss under the uniform prior, or without a remap, needs no matrix.
 
         Under the uniform prior a column is likeliest at its own point, so the best guess is the output.
         """
@@ -74,7 +78,7 @@ class DecayingMechanism(RecipeMechanism):
         return super().expected_loss(prior, loss, remap)
 
     def leakage(self, prior: Any = None) -> float:
-        """As for any mechanism; under the uniform prior it is log2 of the sum of the peaks."""
+        """`Rows.leakage`; under the uniform prior it is log2 of the sum of the diagonal."""
         weights = self._space.as_prior(prior)
         if len(weights) and bool((weights == weights[0]).all()):
             return math.log2(math.fsum(self.diagonal))
@@ -85,12 +89,12 @@ class DecayingMechanism(RecipeMechanism):
 
 
 def has_structure(space: Space) -> bool:
-    """Whether rows add up in O(n): lines, grids under l1, grids of two sides under king's moves, transitive spaces."""
+    """Whether row sums take O(n): lines, l1 grids, two-dimensional Chebyshev grids, vertex-transitive spaces."""
     return is_transitive(space) or _adder(space) is not None
 
 
 def is_path(space: Space) -> bool:
-    """Whether the points are numbers in a row, each a neighbour of the next."""
+    """Whether the space is a path: consecutive integers, each a neighbour of the next."""
     return isinstance(space.family, Row) and space.family.is_path
 
 
@@ -104,7 +108,7 @@ def path_peaks(n: int, b: float) -> Floats:
 
 
 def is_transitive(space: Space) -> bool:
-    """Whether every point looks like every other, by the family of the space."""
+    """Whether the space is vertex-transitive, by its family."""
     return space.family is not None and space.family.transitive
 
 
@@ -125,11 +129,12 @@ def row_sums(space: Space, level: ApproxDP, peaks: Floats) -> Floats:
 
 
 def sum_error(space: Space, level: ApproxDP, peaks: Floats) -> float:
-    """How far a sum made by `row_sums` is from the exact one, at most.
+    """An upper bound on the rounding error of `row_sums`.
 
-    A term z_k b^d has been through a window of at most `reach` additions and, for each side, through d steps of three
-    additions and a multiplication by b, itself off by epsilon + 1 units; so it is off by reach + (4 + epsilon) d + 8
-    units, relative. The sum of d |z_k| b^d is bounded by another sum, since d b^d <= b (c^d - b^d) / (c - b) for c > b.
+    A term z_k b^d goes through a window of at most `reach` additions and, for each side, through d steps of three
+    additions and a multiplication by b, itself wrong by epsilon + 1 units; so its relative error is at most
+    reach + (4 + epsilon) d + 8 units. The sum of d |z_k| b^d is bounded by another sum, since
+    d b^d <= b (c^d - b^d) / (c - b) for c > b.
     """
     if not len(peaks):
         return 0.0
@@ -140,21 +145,22 @@ def sum_error(space: Space, level: ApproxDP, peaks: Floats) -> float:
         return UNIT * 1.01 * steps * float(_across_complete_sides(space, level, np.abs(peaks)).max())
     add, size, b = _adder(space), np.abs(peaks), math.exp(-level.log_growth)
     assert add is not None
-    near = add(size, b)
+    sums = add(size, b)
     if b == 1:
-        return UNIT * len(peaks) * (reach_of(space) + 8) * float(near.max())
+        return UNIT * len(peaks) * (reach_of(space) + 8) * float(sums.max())
     c = math.exp(-level.log_growth / 2)
-    weighted = b * (add(size, c) - near) / (c - b) if c > b else len(peaks) * near
+    weighted = b * (add(size, c) - sums) / (c - b) if c > b else len(peaks) * sums
     steps = (4 + level.log_growth) * _sides(space) * weighted
-    return UNIT * 1.01 * float(((reach_of(space) + 8) * near + steps).max())
+    return UNIT * 1.01 * float(((reach_of(space) + 8) * sums + steps).max())
 
 
 def reach_of(space: Space) -> int:
-    """How far apart two neighbours on a line may be; 1 elsewhere."""
+    """The largest difference between two neighbours on a line; 1 elsewhere."""
     return space.family.reach if isinstance(space.family, Row) else 1
 
 
 def _sides(space: Space) -> int:
+    """The number of sides of a grid that are longer than one point; 1 elsewhere."""
     return max(1, sum(size > 1 for size in space.family.shape)) if isinstance(space.family, Grid) else 1
 
 
@@ -166,7 +172,7 @@ def _adder(space: Space) -> Callable[[Floats, float], Floats] | None:
         case Grid(metric=metric, long_sides=shape) if metric == "manhattan" or len(shape) < 2:
             return lambda z, b: _along_each_axis(z.reshape(shape), b).ravel()
         case Grid(long_sides=shape) if len(shape) == 2:
-            return lambda z, b: _king_sums(z.reshape(shape), b).ravel()
+            return lambda z, b: _chebyshev_sums(z.reshape(shape), b).ravel()
     return None
 
 
@@ -204,16 +210,16 @@ def _across_complete_sides(space: Space, level: ApproxDP, z: Floats) -> Floats:
 def _along_each_axis(z: Floats, b: float) -> Floats:
     """Row sums of a product under the l1 distance: one side after the other."""
     for axis in range(z.ndim):
-        moved = np.moveaxis(z, axis, 0)
-        z = np.moveaxis(moved + _beyond(moved, b, 1) + _beyond(moved[::-1], b, 1)[::-1], 0, axis)
+        leading = np.moveaxis(z, axis, 0)
+        z = np.moveaxis(leading + _beyond(leading, b, 1) + _beyond(leading[::-1], b, 1)[::-1], 0, axis)
     return z
 
 
-def _king_sums(z: Floats, b: float) -> Floats:
-    """Row sums on a board under king's moves: four cones around each square.
+def _chebyshev_sums(z: Floats, b: float) -> Floats:
+    """Row sums on a grid under the Chebyshev metric: four cones around each square.
 
-    The east cone, |columns| <= rows ahead, is that of the next square and that square, once farther off, and the two
-    diagonals: E(i, j) = b (E(i+1, j) + z(i+1, j)) + D(i, j) + D'(i, j). The north cone leaves the diagonals out.
+    The east cone, |columns| <= rows ahead, is the cone of the next square with that square, one step farther, and the
+    two diagonals: E(i, j) = b (E(i+1, j) + z(i+1, j)) + D(i, j) + D'(i, j). The north cone excludes the diagonals.
     """
     total = z.copy()
     for flip in (slice(None), slice(None, None, -1)):
@@ -224,10 +230,14 @@ def _king_sums(z: Floats, b: float) -> Floats:
 
 def _cone(z: Floats, b: float, with_diagonals: bool) -> Floats:
     """The sums over one cone, from the last row to the first."""
-    cone, left, right = (np.zeros_like(z) for _ in range(3))
+    cone, left_diagonal, right_diagonal = (np.zeros_like(z) for _ in range(3))
     for i in range(len(z) - 2, -1, -1):
-        right[i, :-1] = b * (z[i + 1, 1:] + right[i + 1, 1:])
-        left[i, 1:] = b * (z[i + 1, :-1] + left[i + 1, :-1])
+        right_diagonal[i, :-1] = b * (z[i + 1, 1:] + right_diagonal[i + 1, 1:])
+        left_diagonal[i, 1:] = b * (z[i + 1, :-1] + left_diagonal[i + 1, :-1])
         ahead = z[i + 1] + cone[i + 1]
-        cone[i] = b * ahead + left[i] + right[i] if with_diagonals else b * (ahead + left[i + 1] + right[i + 1])
+        cone[i] = (
+            b * ahead + left_diagonal[i] + right_diagonal[i]
+            if with_diagonals
+            else b * (ahead + left_diagonal[i + 1] + right_diagonal[i + 1])
+        )
     return cone

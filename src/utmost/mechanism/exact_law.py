@@ -1,9 +1,9 @@
-"""Mechanisms that are private as they are: a law of rational numbers, exact draws, and a proof that needs nothing else.
+"""Mechanisms with an exact law: rational parameters, exact draws, and a self-contained proof of privacy.
 
 Other mechanisms are tables of floats that `certify` turns into integers. Noise on integers, and choices made with
-rational weights, need no rounding: their law is a formula with rational parameters, of which privacy is decided by
-comparing exact numbers. Each kind is one class that writes itself to a file and reads itself back, so that a checker
-can prove it private again elsewhere, with no table at hand.
+rational weights, need no rounding: their law is a formula with rational parameters, whose privacy is decided by
+comparing exact numbers. Each kind is one class that is written to a file and read back, so that a checker can prove it
+private again elsewhere, without the table.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 class ExactMechanism(ABC):
     """A mechanism whose law is known exactly.
 
-    A subclass names its `kind`, the word under which files keep it; `KINDS` says in which module it lives.
+    A subclass names its `kind`, by which files identify it; `KINDS` says in which module it is.
     """
 
     kind: ClassVar[str]
 
     @abstractmethod
     def sample(self, point: Any) -> Any:
-        """What is released at a private point: drawn exactly, with the operating system's randomness."""
+        """Draw a release at a private point, exactly, with the operating system's randomness."""
 
     @abstractmethod
     def prove(self, space: Any, level: Level) -> Check:
-        """Whether the law keeps the level for every move of the space: decided in exact arithmetic.
+        """Whether the law satisfies the level for the sensitivity set of the space: decided in exact arithmetic.
 
-        Nothing is believed of the parameters, which may come from a file: a law that is none fails the check.
+        Parameters are untrusted, as they may come from a file: an invalid law fails the check.
         """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The parameters as plain data; rationals as text such as "1/3"."""
+        """The parameters as plain JSON data; rationals as text such as "1/3"."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The mechanism written by `to_json`; `InvalidInput` for what cannot be one."""
+        """The mechanism written by `to_json`; `InvalidInput` if the data are invalid."""
 
 
 KINDS: dict[str, str] = {
@@ -71,11 +71,11 @@ KINDS: dict[str, str] = {
     "tables.noise": "utmost.mechanism.noise.tables:NoisyTables",
     "vector.noise": "utmost.mechanism.noise.lattice:NoisyVector",
 }
-"""In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""
+"""The class of each kind, as "module:Class", imported when a file needs it."""
 
 
 def law_to_json(mechanism: ExactMechanism) -> dict[str, Any]:
-    """Plain data that `law_from_json` reads back."""
+    """The mechanism as plain JSON data, with its kind; the inverse of `law_from_json`."""
     return {"kind": mechanism.kind, **mechanism.to_json()}
 
 
@@ -86,5 +86,5 @@ def law_from_json(data: Mapping[str, Any]) -> ExactMechanism:
     if not isinstance(kind, str) or kind not in KINDS:
         raise BadFile(f"the file holds a mechanism of kind {kind!r}, which this version does not know; update Utmost.")
     module, _, name = KINDS[kind].partition(":")
-    found: ExactMechanism = getattr(import_module(module), name).from_json(arguments)
-    return found
+    mechanism: ExactMechanism = getattr(import_module(module), name).from_json(arguments)
+    return mechanism

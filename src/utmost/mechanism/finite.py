@@ -1,7 +1,7 @@
 """Mechanisms: for every point, the probabilities of the outputs.
 
 A `FiniteMechanism` is a matrix with a row per point; a `RecipeMechanism` computes rows on demand, for spaces whose
-matrix would not fit. Both answer the same questions: how much is lost, how much leaks, how private it really is.
+matrix would not fit. Both have the same methods: expected loss, leakage, and the level that they satisfy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROWS_AT_ONCE = 2**18
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """What every mechanism has: points, outputs, and the probabilities of the outputs at a point."""
+    """The interface of every mechanism: points, outputs, and the probabilities of the outputs at a point."""
 
     @property
     def points(self) -> Sequence[Any]:
@@ -48,7 +48,7 @@ class Mechanism(Protocol):
 
 
 class Rows:
-    """What can be said of a mechanism once its rows are at hand."""
+    """Base of mechanisms with rows of probabilities: expected loss, leakage, and the level that they satisfy."""
 
     points: Sequence[Any]
     outputs: Sequence[Any]
@@ -69,16 +69,18 @@ class Rows:
         return float(self.row(point)[_position(self.outputs, output, "an output of this mechanism")])
 
     def expected_loss(self, prior: Any = None, loss: Loss = "zero-one", remap: str | Sequence[Any] = "best") -> float:
-        """The average loss of someone with this prior who sees the output.
+        """The expected loss under a prior, after post-processing the output.
 
         Parameters
         ----------
-        prior : distribution over the points; None is uniform
-        loss : "zero-one", "absolute", "squared", "within k", an array (points x guesses), or a callable
-        remap : what is guessed at each output
-            "best" guesses the point with the least expected loss, "none" takes the output at its word, a sequence
-            gives one guess per output. A matrix, with a row per output and a column per point, guesses at random:
-            row o holds the probabilities of guessing each point at output o.
+        prior : mapping, array or callable, optional
+            A distribution over the points; None is uniform.
+        loss : str, array or callable
+            "zero-one", "absolute", "squared", "within k", an array (points x guesses), or loss(point, guess).
+        remap : "best", "none", sequence or array
+            The post-processing: "best" guesses the point with the least expected loss at each output, "none" takes the
+            output itself, a sequence gives one guess per output. An array, with a row per output and a column per
+            point, guesses at random: row o holds the probabilities of guessing each point at output o.
 
         Examples
         --------
@@ -105,8 +107,8 @@ class Rows:
         except (TypeError, ValueError):
             return None
         shape = (len(self.outputs), len(self.points))
-        tuples = any(isinstance(guess, tuple) for guess in remap)  # points may be tuples of numbers
-        if table.ndim != 2 or tuples:
+        has_tuples = any(isinstance(guess, tuple) for guess in remap)  # points may be tuples of numbers
+        if table.ndim != 2 or has_tuples:
             return None
         if table.shape != shape:
             raise InvalidInput(
@@ -129,21 +131,22 @@ class Rows:
 
     def remap(self, guesses: Sequence[Any]) -> FiniteMechanism:
         """The mechanism that gives these guesses, one per output, in place of its outputs; equal guesses merge."""
-        listed = self._guesses(guesses)
-        outputs = list(dict.fromkeys(listed))
-        merge = np.zeros((len(listed), len(outputs)))
-        merge[np.arange(len(listed)), [outputs.index(g) for g in listed]] = 1
+        guess_list = self._guesses(guesses)
+        outputs = list(dict.fromkeys(guess_list))
+        merge = np.zeros((len(guess_list), len(outputs)))
+        merge[np.arange(len(guess_list)), [outputs.index(g) for g in guess_list]] = 1
         merged = np.minimum(self.matrix @ merge, 1.0)  # sums may exceed 1 by rounding
         return FiniteMechanism(merged, self.points, outputs)
 
     def conditional_min_entropy(self, prior: Any = None) -> float:
-        """How uncertain the point remains once the output is seen, in bits: -log2 of the chance of a right guess.
+        """The conditional min-entropy of the point given the output, in bits: -log2 of the chance of a right guess.
 
         The min-entropy of the prior, -log2 of its largest probability, less this is `leakage` (REG Section 4.2).
 
         Parameters
         ----------
-        prior : distribution over the points; None is uniform
+        prior : mapping, array or callable, optional
+            A distribution over the points; None is uniform.
 
         Examples
         --------
@@ -155,11 +158,11 @@ class Rows:
         return -math.log2(self._right_guess(self._space.as_prior(prior)))
 
     def _right_guess(self, weights: Floats) -> float:
-        """The chance that the best guess after the output is right."""
+        """The probability that the best guess given the output is right."""
         return math.fsum((weights[:, None] * self.matrix).max(axis=0))
 
     def leakage(self, prior: Any = None) -> float:
-        """Min-entropy leakage in bits: log2 of how many times likelier a right guess becomes (REG Prop. 5).
+        """Min-entropy leakage in bits: log2 of the factor by which a right guess becomes likelier (REG Prop. 5).
 
         Examples
         --------
@@ -204,26 +207,26 @@ class Rows:
         return worst
 
     def profile(self, space: Space, epsilons: ArrayLike | None = None) -> Profile:
-        """The least delta at each epsilon: at the given ones, or where the curve of an edge bends (at most 1000).
+        """The least delta at each epsilon: at those given, or where the curve of an edge bends (at most 1000).
 
         Between two of these the least delta lies on or below the straight line in e^epsilon.
         """
         if epsilons is None:
-            found = [np.zeros(1)]
+            bends_by_edge = [np.zeros(1)]
             for here, there in self._ordered_edges(space):
                 with np.errstate(divide="ignore", invalid="ignore"):
                     logs = np.log(here / there)
-                found.append(np.unique(logs[np.isfinite(logs) & (logs > 0)]))
-            bends = np.unique(np.concatenate(found))
-            chosen = bends if len(bends) <= 1000 else np.quantile(bends, np.linspace(0, 1, 1000))
+                bends_by_edge.append(np.unique(logs[np.isfinite(logs) & (logs > 0)]))
+            bends = np.unique(np.concatenate(bends_by_edge))
+            grid = bends if len(bends) <= 1000 else np.quantile(bends, np.linspace(0, 1, 1000))
         else:
-            chosen = np.atleast_1d(np.asarray(epsilons, dtype=float))
-        return Profile(chosen, np.array([self.delta(space, float(e)) for e in chosen]))
+            grid = np.atleast_1d(np.asarray(epsilons, dtype=float))
+        return Profile(grid, np.array([self.delta(space, float(e)) for e in grid]))
 
     def simulate(self, point: Hashable, size: int | None = None, rng: Any = None) -> Any:
         """Outputs drawn in floating point from a seeded generator: for study, never for release."""
-        drawn = np.random.default_rng(rng).choice(len(self.outputs), size=size, p=self.row(point))
-        return self.outputs[int(drawn)] if size is None else [self.outputs[int(i)] for i in drawn]
+        positions = np.random.default_rng(rng).choice(len(self.outputs), size=size, p=self.row(point))
+        return self.outputs[int(positions)] if size is None else [self.outputs[int(i)] for i in positions]
 
     def _costs(self, weights: Floats, loss: Loss) -> Floats:
         """The loss of each guess (row) at each output (column), weighted by the prior."""
@@ -233,10 +236,11 @@ class Rows:
         return np.asarray(loss_table(loss, self.points, self.points).T @ joint)
 
     def _guesses(self, guesses: Sequence[Any]) -> list[Any]:
-        listed = [g.item() if isinstance(g, np.generic) else g for g in guesses]
-        if len(listed) != len(self.outputs):
-            raise InvalidInput(f"{len(listed)} guesses for {len(self.outputs)} outputs; give one per output.")
-        return listed
+        """One guess per output, as plain labels, checked."""
+        plain = [g.item() if isinstance(g, np.generic) else g for g in guesses]
+        if len(plain) != len(self.outputs):
+            raise InvalidInput(f"{len(plain)} guesses for {len(self.outputs)} outputs; give one per output.")
+        return plain
 
     def _ordered_edges(self, space: Space) -> Any:
         """The rows at both ends of every edge, in both directions, a block of edges at a time."""
@@ -260,7 +264,7 @@ class Rows:
 
 
 class FiniteMechanism(Rows):
-    """A mechanism given by its matrix: a row per point, a column per output, rows adding up to 1.
+    """A mechanism as a matrix: a row per point, a column per output, rows adding up to 1.
 
     Examples
     --------
@@ -289,8 +293,8 @@ class FiniteMechanism(Rows):
             raise InvalidInput(f"the row for {points[i]!r} adds up to {float(sums[i])!r}; each row must add up to 1.")
         values.flags.writeable = False
         self._matrix = values
-        self.points = _listed(points)
-        self.outputs = _listed(outputs)
+        self.points = _labels(points)
+        self.outputs = _labels(outputs)
 
     @property
     def matrix(self) -> Floats:
@@ -308,8 +312,8 @@ class FiniteMechanism(Rows):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FiniteMechanism):
             return NotImplemented
-        same = list(self.points) == list(other.points) and list(self.outputs) == list(other.outputs)
-        return same and np.array_equal(self._matrix, other._matrix)
+        same_labels = list(self.points) == list(other.points) and list(self.outputs) == list(other.outputs)
+        return same_labels and np.array_equal(self._matrix, other._matrix)
 
     def __hash__(self) -> int:
         return hash((self._matrix.shape, tuple(self.outputs)))
@@ -321,15 +325,20 @@ class FiniteMechanism(Rows):
 
 @dataclass(frozen=True)
 class Law:
-    """What is known of the probabilities a recipe computes, so that it can be certified without a table.
+    """What is proved about the probabilities that a recipe computes, so that it can be certified without a table.
 
     Attributes
     ----------
-    level : the pure level whose ratio the exact values keep on every edge, output by output
-    space : the space whose edges these are
-    reason : the theorem or lemma that says so
-    relative_error : how far a computed probability may be from the exact value, as a share of `highest`
-    highest : what no probability exceeds
+    level : PureDP
+        The level that the exact probabilities satisfy on every edge.
+    space : Space
+        The space of these edges.
+    reason : str
+        The theorem or lemma that proves it.
+    relative_error : float
+        Upper bound on the error of a computed probability, as a share of `highest`.
+    highest : float
+        Upper bound on every probability.
     """
 
     level: Level
@@ -345,7 +354,7 @@ class Law:
 
 
 class RecipeMechanism(Rows):
-    """A mechanism given by a recipe for the row at a position, for spaces whose matrix would not fit.
+    """A mechanism as a function that computes the row at a position, for spaces whose matrix would not fit.
 
     Examples
     --------
@@ -357,7 +366,7 @@ class RecipeMechanism(Rows):
     def __init__(
         self, points: Sequence[Any], outputs: Sequence[Any], recipe: Callable[[int], Floats], law: Law | None = None
     ) -> None:
-        self.points, self.outputs, self._recipe, self.law = _listed(points), _listed(outputs), recipe, law
+        self.points, self.outputs, self._recipe, self.law = _labels(points), _labels(outputs), recipe, law
 
     @cached_property
     def matrix(self) -> Floats:
@@ -406,18 +415,19 @@ def require_points(mechanism: Any, space: Space) -> None:
         )
 
 
-def _listed(names: Sequence[Any]) -> Sequence[Any]:
+def _labels(names: Sequence[Any]) -> Sequence[Any]:
+    """Points or outputs as a tuple of distinct plain labels, or as the lazy sequence they are."""
     if isinstance(names, range | Computed):
         return names
-    listed = tuple(name.item() if isinstance(name, np.generic) else name for name in names)
-    if len(set(listed)) < len(listed):
-        twice = next(name for i, name in enumerate(listed) if name in listed[:i])
-        raise InvalidInput(f"{twice!r} stands twice among the points or outputs; give every name once.")
-    return listed
+    labels = tuple(name.item() if isinstance(name, np.generic) else name for name in names)
+    if len(set(labels)) < len(labels):
+        duplicate = next(name for i, name in enumerate(labels) if name in labels[:i])
+        raise InvalidInput(f"{duplicate!r} stands twice among the points or outputs; give every name once.")
+    return labels
 
 
 def _between(value: Number, most: float, name: str) -> float:
-    """A number between 0 and `most` as a float; infinity counts where `most` is that."""
+    """A number between 0 and `most` as a float, checked; infinity only where `most` is infinite."""
     number = value if isinstance(value, float) and math.isinf(value) else float(as_rational(value, name))
     if not 0 <= number <= most:
         raise InvalidInput(f"{name} is {value!r}; it must be {'0 or more' if most > 1 else 'between 0 and 1'}.")
@@ -425,6 +435,7 @@ def _between(value: Number, most: float, name: str) -> float:
 
 
 def _position(names: Sequence[Any], name: Hashable, what: str) -> int:
+    """The position of a label, or `UnknownPoint`."""
     try:
         return names.index(name)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a guess costs at each point: losses by name, by table or by function, and their averages."""
+"""Loss tables: the loss of each guess at each point, by name, by table or by function, and averages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from utmost.space import MOST_ENTRIES
 Loss: TypeAlias = str | ArrayLike | Callable[[Any, Any], float]
 
 
-def average(told: Floats, weights: Floats | None = None) -> float:
-    """The average of probabilities of the truth, under weights or plainly; 1 over no points at all."""
-    if not len(told):
+def average(p_truth: Floats, weights: Floats | None = None) -> float:
+    """The average probability of the truth, under weights or uniformly; 1 if there are no points."""
+    if not len(p_truth):
         return 1.0
-    return float(told.mean() if weights is None else weights @ told)
+    return float(p_truth.mean() if weights is None else weights @ p_truth)
 
 
 def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Floats:
@@ -37,18 +37,18 @@ def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Flo
             for i, point in enumerate(points):
                 table[i, columns.get(point, [])] = 0
             return table
-        reach = _within(loss)
-        if reach is None and loss not in ("absolute", "squared"):
+        tolerance = _within(loss)
+        if tolerance is None and loss not in ("absolute", "squared"):
             raise InvalidInput(
                 f"loss is {loss!r}; say 'zero-one', 'absolute', 'squared' or 'within 2', or give a table or callable."
             )
         here, there = _coordinates(points), _coordinates(guesses)
         if here.shape[1] != there.shape[1]:
             raise InvalidInput("points and guesses have different dimensions; give a loss table or callable.")
-        apart = np.abs(here[:, None, :] - there[None, :, :])
-        if reach is not None:
-            return np.asarray((apart.max(axis=2, initial=0.0) > reach).astype(float))
-        return np.asarray((apart if loss == "absolute" else apart**2).sum(axis=2))
+        distances = np.abs(here[:, None, :] - there[None, :, :])
+        if tolerance is not None:
+            return np.asarray((distances.max(axis=2, initial=0.0) > tolerance).astype(float))
+        return np.asarray((distances if loss == "absolute" else distances**2).sum(axis=2))
     if callable(loss):
         table = np.array([[loss(p, g) for g in guesses] for p in points], dtype=float).reshape(n, k)
     else:
@@ -61,7 +61,7 @@ def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Flo
 
 
 def grows_with_distance(table: Floats) -> bool:
-    """Whether, in each row i of a square table, entry k depends on |i - k| and does not fall as that grows."""
+    """Whether, in each row i of a square table, entry k depends on |i - k| only and is non-decreasing in it."""
     n = len(table)
     for i in range(n):
         order = np.argsort(np.abs(np.arange(n) - i), kind="stable")
@@ -73,7 +73,7 @@ def grows_with_distance(table: Floats) -> bool:
 
 
 def _within(loss: str) -> float | None:
-    """K in a loss such as "within k": nothing is lost if every coordinate is at most k off, else 1."""
+    """The k of a loss "within k", which is 0 if every coordinate is within k, else 1; None for other losses."""
     word, _, number = loss.partition(" ")
     try:
         return float(as_rational(number)) if word == "within" else None
@@ -82,6 +82,7 @@ def _within(loss: str) -> float | None:
 
 
 def _coordinates(names: Sequence[Any]) -> Floats:
+    """Points that are numbers or tuples of numbers, as rows of coordinates."""
     rows = [name if isinstance(name, tuple) else (name,) for name in names]
     if not all(is_number(x) for row in rows for x in row):
         raise InvalidInput(

@@ -1,7 +1,7 @@
-"""Mechanisms of others as tables of probabilities: a matrix, a function that says its law, an object of diffprivlib.
+"""Mechanisms from elsewhere as tables of probabilities: a matrix, a function that returns its law, diffprivlib objects.
 
-A proof is about probabilities, so it needs them: what only draws cannot be proved, and `um.audit` tries to break it.
-What is proved is the law that is stated; whether a program draws from it is another question, which an audit asks.
+A proof is about probabilities, so it needs them: a mechanism that can only be sampled cannot be proved, and `um.audit`
+tests it. What is proved is the stated law; whether a program draws from it is a question for an audit.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from utmost.space import Space
 
 
 def as_table(thing: Any, space: Space) -> Any:
-    """A mechanism that lists its probabilities at the points of a space; `InvalidInput` for one that only draws."""
+    """A mechanism as one with probabilities at the points of a space; `InvalidInput` if it can only be sampled."""
     if all(hasattr(thing, name) for name in ("points", "outputs", "row")):
         return thing
     if type(thing).__module__.partition(".")[0] == "diffprivlib" and type(thing).__name__ in LAWS:
         law = LAWS[type(thing).__name__]
         return _from_laws([law(thing, point) for point in space.points], space)
-    if callable(thing) and not hasattr(thing, "output_measure"):  # OpenDP's measurements are called, too, and draw
+    if callable(thing) and not hasattr(thing, "output_measure"):  # OpenDP's measurements are callable too, but draw
         return _from_laws([_law_at(thing, point) for point in space.points], space)
     try:
         matrix = np.asarray(thing, dtype=float)
@@ -36,7 +36,7 @@ def as_table(thing: Any, space: Space) -> Any:
 
 
 def _law_at(function: Callable[[Any], Any], point: Any) -> Mapping[Any, Any]:
-    """What a function says of the law at a point."""
+    """The law that a function returns at a point."""
     law = function(point)
     if not isinstance(law, Mapping):
         raise _only_draws(function)
@@ -44,7 +44,7 @@ def _law_at(function: Callable[[Any], Any], point: Any) -> Mapping[Any, Any]:
 
 
 def _from_laws(laws: list[Mapping[Any, Any]], space: Space) -> FiniteMechanism:
-    """The table of laws that list their outputs, each with its probability."""
+    """The table of laws that are mappings from outputs to probabilities."""
     outputs = list(dict.fromkeys(output for law in laws for output in law))
     try:
         matrix = [[float(law.get(output, 0)) for output in outputs] for law in laws]
@@ -56,6 +56,7 @@ def _from_laws(laws: list[Mapping[Any, Any]], space: Space) -> FiniteMechanism:
 
 
 def _only_draws(thing: Any) -> InvalidInput:
+    """The error for a mechanism without probabilities."""
     return InvalidInput(
         f"a {type(thing).__name__} cannot be certified: it does not list its probabilities, and the "
         "proof is about those. Give a matrix with a row for every point of the space, um.FiniteMechanism(matrix, "
@@ -75,7 +76,7 @@ def _binary(mechanism: Any, point: Any) -> dict[str, float]:
 
 
 def _geometric_truncated(mechanism: Any, point: Any) -> dict[int, float]:
-    """The law of diffprivlib's GeometricTruncated: noise of two sides, cut to the ends."""
+    """The law of diffprivlib's GeometricTruncated: two-sided geometric noise, clamped to the ends."""
     ratio = math.exp(-mechanism.epsilon / mechanism.sensitivity)
     low, high = int(mechanism.lower), int(mechanism.upper)
     if not low <= point <= high:

@@ -1,9 +1,9 @@
-"""Exact draws from any law of whole numbers whose tail Pr[N >= n] is known by balls of any precision.
+"""Exact draws from any law on the whole numbers whose tail Pr[N >= n] is enclosed by balls of any precision.
 
-N is at least n exactly if a uniform number lies below Pr[N >= n]. The first 62 bits of every tail stand in a table with
-a guide by the first bits of a random word, so that most draws are one look-up; where 62 bits do not tell, further bits
-are drawn and compared with narrower balls. Nothing is cut off: beyond the table, tails are computed when they are
-needed, which happens with probability below 2^-62.
+N is at least n exactly if a uniform number lies below Pr[N >= n]. The first 62 bits of every tail are in a table with a
+guide by the first bits of a random word, so that most draws are one look-up; where 62 bits are not enough, further bits
+are drawn and compared with narrower balls. Nothing is truncated: beyond the table, tails are computed when needed,
+which happens with probability below 2^-62.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Enclosure: TypeAlias = Callable[[int, int], arb]
 """A ball around Pr[N >= n], from n and a number of bits."""
 GUIDE = 14
 FEW = 8
-"""Up to so many draws are made by bisection, before a table is worth its time."""
+"""Up to this many draws are made by bisection, as a table would take longer."""
 MOST_TABLE = 2**15
-"""A longer table holds every second, fourth, ... tail only, and bisection finds the rest."""
+"""The largest table: a longer one holds every second, fourth, ... tail only, and bisection finds the rest."""
 
 
 class TailDraws:
@@ -33,8 +33,9 @@ class TailDraws:
 
     Parameters
     ----------
-    enclose : function of (n, bits)
-        A ball around Pr[N >= n] for n = 1, 2, ..., the narrower the more bits. Tails must not rise, and fall to 0.
+    enclose : callable
+        enclose(n, bits) is a ball around Pr[N >= n] for n = 1, 2, ..., the narrower the more bits. Tails must be
+        non-increasing and tend to 0.
 
     Examples
     --------
@@ -44,48 +45,50 @@ class TailDraws:
     """
 
     def __init__(self, enclose: Enclosure) -> None:
-        self._given = enclose
+        self._enclose = enclose
 
     def enclose(self, n: int, bits: int) -> arb:
-        """The ball, computed at a working precision at which narrower ones can be told apart."""
+        """The ball around Pr[N >= n], computed at a sufficient working precision."""
         with ctx.workprec(bits + 64):
-            return self._given(n, bits)
+            return self._enclose(n, bits)
 
     def draw(self, size: int) -> tuple[NDArray[Any], NDArray[np.uint64]]:
-        """So many numbers, independently, and two more random bits with each; Python's own if one is beyond 64 bits."""
-        drawn_parts, spare = [np.empty(0, dtype=np.int64)], np.empty(size, dtype=np.uint64)
+        """`size` independent numbers, and two more random bits with each; Python integers if one exceeds 64 bits."""
+        blocks, spare = [np.empty(0, dtype=np.int64)], np.empty(size, dtype=np.uint64)
         for start in range(0, size, ROWS_AT_ONCE):
             part = slice(start, min(start + ROWS_AT_ONCE, size))
-            drawn = uniform_words(64, part.stop - start)
-            spare[part] = drawn & np.uint64(3)
-            few = size <= FEW
-            found = _integers([self._bisect(int(word) >> 2) for word in drawn]) if few else self._look_up(drawn)
-            drawn_parts.append(found)
-        return np.concatenate(drawn_parts), spare
+            words = uniform_words(64, part.stop - start)
+            spare[part] = words & np.uint64(3)
+            is_few = size <= FEW
+            numbers = _integers([self._bisect(int(word) >> 2) for word in words]) if is_few else self._look_up(words)
+            blocks.append(numbers)
+        return np.concatenate(blocks), spare
 
-    def _look_up(self, drawn: NDArray[np.uint64]) -> NDArray[Any]:
+    def _look_up(self, random_words: NDArray[np.uint64]) -> NDArray[Any]:
+        """The numbers that random words stand for, by the table and the guide."""
         low, high, stride = self._table
         part_of, uncertain = self._guide
-        words = drawn >> np.uint64(64 - WORD)
-        cells = (drawn >> np.uint64(64 - GUIDE)).astype(np.intp)
-        found = part_of[cells].astype(np.int64)
-        unsure = np.flatnonzero(uncertain[cells])
-        near = words[unsure]
-        least = len(low) - np.searchsorted(low, near, side="right")  # tails that are surely above
-        most = len(high) - np.searchsorted(high, near, side="left")  # tails that may be above
-        found[unsure] = least
+        words = random_words >> np.uint64(64 - WORD)
+        cells = (random_words >> np.uint64(64 - GUIDE)).astype(np.intp)
+        numbers = part_of[cells].astype(np.int64)
+        open_rows = np.flatnonzero(uncertain[cells])
+        open_words = words[open_rows]
+        least = len(low) - np.searchsorted(low, open_words, side="right")  # tails that are certainly above
+        most = len(high) - np.searchsorted(high, open_words, side="left")  # tails that may be above
+        numbers[open_rows] = least
         if stride > 1:
             return _integers(
-                [self._bisect(word, stride * n) for word, n in zip(words.tolist(), found.tolist(), strict=True)]
+                [self._bisect(word, stride * n) for word, n in zip(words.tolist(), numbers.tolist(), strict=True)]
             )
         doubtful = least < most
-        found[unsure[doubtful]] = [
-            self._bisect(word, n) for word, n in zip(near[doubtful].tolist(), least[doubtful].tolist(), strict=True)
+        numbers[open_rows[doubtful]] = [
+            self._bisect(word, n)
+            for word, n in zip(open_words[doubtful].tolist(), least[doubtful].tolist(), strict=True)
         ]
-        return found
+        return numbers
 
     def _bisect(self, word: int, low: int = 0) -> int:
-        """How many tails lie above a uniform number of which 62 bits are known; `low` of them surely do."""
+        """The number of tails above a uniform number with these first 62 bits; at least `low`."""
         number, step = Uniform(word, WORD), 1
         while number.is_below(partial(self.enclose, low + step)):
             low, step = low + step, 2 * step
@@ -97,7 +100,7 @@ class TailDraws:
 
     @cached_property
     def _table(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
-        """The first 62 bits of the ends of every tail's ball, in rising order, and how many tails apart they are."""
+        """The first 62 bits of the ends of every tail's ball, in increasing order, and the stride between tails."""
         last = 1
         while self._word(last)[1] > 0:
             last *= 2
@@ -111,6 +114,7 @@ class TailDraws:
         return low, high, stride
 
     def _word(self, n: int) -> tuple[int, int]:
+        """The first 62 bits of the ends of one tail's ball."""
         with ctx.workprec(192):
             ball = self.enclose(n, 128) * 2**WORD
             whole = ball.floor().unique_fmpz()
@@ -131,6 +135,7 @@ class TailDraws:
 
 
 def _integers(values: list[int]) -> NDArray[Any]:
+    """Integers as an array, of 64 bits where they fit."""
     return np.array(values, dtype=np.int64 if max(values, default=0) < 2**63 else object)
 
 
@@ -139,14 +144,14 @@ class SymmetricDraws:
 
     Parameters
     ----------
-    enclose : function of (t, bits)
-        A ball around Pr[X >= t] for t = 1, 2, ...
+    enclose : callable
+        enclose(t, bits) is a ball around Pr[X >= t] for t = 1, 2, ...
     """
 
     def __init__(self, enclose: Enclosure) -> None:
         self._sizes = TailDraws(lambda n, bits: 2 * enclose(n, bits))
 
     def draw(self, size: int) -> NDArray[Any]:
-        """So many integers, independently."""
+        """`size` independent integers."""
         sizes, spare = self._sizes.draw(size)
         return np.asarray(np.where((spare & np.uint64(1)).astype(bool), -sizes, sizes))

@@ -1,4 +1,4 @@
-"""What is promised across one edge: how far a probability may move when one person's data change.
+"""Privacy levels: how much a probability may change when one person's data change.
 
 For an event of probability alpha at a point, a level bounds its probability at a neighbour by `lower(alpha)` and
 `upper(alpha)`: a suitable pair (BIN Def. 12), with lower(alpha) = 1 - upper(1 - alpha). `upper_after(steps, alpha)`
@@ -46,23 +46,23 @@ __all__ = [
 
 
 def require_pure(level: Level) -> ApproxDP:
-    """The level if it is pure (delta = 0), else an error that names the alternative."""
+    """The level, checked to be pure (delta = 0)."""
     if isinstance(level, ApproxDP) and level.delta == 0:
         return level
     raise UnsupportedLevel(f"this needs a pure level, not {level}; give an epsilon, such as PureDP(1).")
 
 
 def share_of(level: ApproxDP, share: Fraction) -> ApproxDP:
-    """A share of a pure level; where e^epsilon is a rational, of a decimal just below its logarithm.
+    """A share of a pure level; where e^epsilon is rational, a share of a decimal just below its logarithm.
 
-    Shares that add up to 1 are levels that add up to at most this one.
+    If shares add up to 1, their levels compose to at most this one.
 
     Examples
     --------
     >>> share_of(PureDP(1), Fraction(1, 4))
     PureDP(0.25)
     """
-    if level.log_growth == math.inf:  # no promise at all, whatever the share
+    if level.log_growth == math.inf:  # vacuous, whatever the share
         return level
     if level.ratio == 1 and isinstance(level.exponent, Fraction):
         return PureDP(level.exponent * share)

@@ -1,4 +1,4 @@
-"""The bounds of (epsilon, delta)-privacy, by arrays: every edge, and every probability, may have its own."""
+"""The bounds of (epsilon, delta)-privacy, vectorised over levels and probabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from utmost.exact.citations import cites
 
 @cites("BIN-lemma-3")
 def approx_upper(growth: Floats | float, delta: Floats | float, alpha: Floats) -> Floats:
-    """min(E alpha + delta, 1 - (1 - delta - alpha)/E, 1), never below alpha; everything may be an array."""
+    """min(E alpha + delta, 1 - (1 - delta - alpha)/E, 1), at least alpha; all arguments may be arrays."""
     factor = np.asarray(growth, dtype=float)
     with np.errstate(invalid="ignore", over="ignore"):
         grown = np.where(alpha > 0, factor * alpha, 0.0) + delta  # infinity times 0 is 0 here
@@ -29,7 +29,7 @@ def approx_lower(growth: Floats | float, delta: Floats | float, alpha: Floats) -
 
 
 def approx_move(growth: Floats | float, delta: Floats | float, p: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """Upper(p) and lower(q) where q = 1 - p, each accurate where it is small: no difference from 1 is taken twice."""
+    """Upper(p) and lower(q) where q = 1 - p, each accurate where it is small."""
     factor = np.asarray(growth, dtype=float)
     with np.errstate(invalid="ignore", over="ignore"):
         grown = np.minimum(np.where(p > 0, factor * p, 0.0) + delta, 1.0)

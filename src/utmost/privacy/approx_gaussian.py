@@ -1,9 +1,9 @@
-"""Gaussian differential privacy but for a delta: with probability delta all may be told, and is mu-Gaussian otherwise.
+"""Approximate Gaussian differential privacy: mu-Gaussian DP except with probability delta.
 
-It is to Gaussian privacy what (epsilon, delta) is to pure privacy, and what approximate zCDP is to zCDP (Bun and
-Steinke 2016): two neighbours' outputs are P = (1 - delta) P0 + delta P1 and Q = (1 - delta) Q0 + delta Q1 with P0 and
-Q0 as hard to tell apart as N(0, 1) and N(mu, 1). So it is the composition of mu-Gaussian DP and (0, delta)-DP, and
-needed wherever something is shown that only one person has, such as a key that nobody listed: upper(0) = delta.
+It is to Gaussian DP what (epsilon, delta) is to pure DP, and what approximate zCDP is to zCDP (Bun and Steinke 2016):
+two neighbours' outputs are P = (1 - delta) P0 + delta P1 and Q = (1 - delta) Q0 + delta Q1, with P0 and Q0 at least as
+hard to distinguish as N(0, 1) and N(mu, 1). So it is the composition of mu-Gaussian DP and (0, delta)-DP, and needed
+where outputs may occur for one person only, as in partition selection: upper(0) = delta.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from utmost.privacy.level import ONE, ZERO, Level, nonnegative
 
 
 class ApproxGaussianDP(Level):
-    """mu-Gaussian differential privacy but for a delta, such as showing keys that nobody listed needs.
+    """mu-Gaussian differential privacy except with probability delta, as partition selection needs.
 
     Parameters
     ----------
     mu : number
-        What is not told with probability delta is as hard to tell apart as N(0, 1) from N(mu, 1).
+        Except with probability delta, neighbours are at least as hard to distinguish as N(0, 1) and N(mu, 1).
     delta : number
-        The probability with which anything may be told: above 0 and below 1. Without one, `GaussianDP(mu)`.
+        The probability of an unbounded privacy loss: above 0 and below 1. Without one, `GaussianDP(mu)`.
 
     Examples
     --------
@@ -57,19 +57,19 @@ class ApproxGaussianDP(Level):
 
     @property
     def gaussian(self) -> GaussianDP:
-        """What holds where not all is told."""
+        """The Gaussian part of the level."""
         return GaussianDP(self.mu)
 
     def _upper(self, alpha: Floats) -> Floats:
         delta = float(self.delta)
-        inside = np.minimum(alpha / (1 - delta), 1.0)
-        moved = delta + (1 - delta) * gaussian_move(inside, float(self.mu))
-        return np.asarray(np.where(inside >= 1, 1.0, np.maximum(moved, alpha)))
+        rescaled = np.minimum(alpha / (1 - delta), 1.0)
+        bound = delta + (1 - delta) * gaussian_move(rescaled, float(self.mu))
+        return np.asarray(np.where(rescaled >= 1, 1.0, np.maximum(bound, alpha)))
 
     def _lower(self, alpha: Floats) -> Floats:
         delta = float(self.delta)
-        inside = np.maximum(alpha - delta, 0.0) / (1 - delta)
-        return np.asarray((1 - delta) * gaussian_move(inside, -float(self.mu)))
+        rescaled = np.maximum(alpha - delta, 0.0) / (1 - delta)
+        return np.asarray((1 - delta) * gaussian_move(rescaled, -float(self.mu)))
 
     def lines(self) -> tuple[tuple[float, float], ...] | None:
         return ((1.0, float(self.delta)),) if self.mu == 0 else () if self.mu == math.inf else None

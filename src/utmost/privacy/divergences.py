@@ -1,7 +1,8 @@
-"""f-divergences: how far apart two distributions are, sum over y of M1(y) f(M0(y) / M1(y)) for a convex f, f(1) = 0.
+"""f-divergences: sum over y of M1(y) f(M0(y) / M1(y)) for a convex f with f(1) = 0.
 
 Adding a multiple of u - 1 to f changes no divergence, so every f here has slope 0 at 1: then all terms are 0 or more,
-and the small ones, which strong privacy leaves, keep their digits. f is computed from d = u - 1 for the same reason.
+and the small ones, which are typical under strong privacy, are accurate. f is computed from d = u - 1 for the same
+reason.
 """
 
 from __future__ import annotations
@@ -23,16 +24,22 @@ CHORDS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Divergence:
-    """A convex function f with f(1) = 0 and slope 0 at 1, and what is known of it.
+    """A convex function f with f(1) = 0 and slope 0 at 1, with its limits and derivative.
 
     Attributes
     ----------
-    name : how it is called and saved; a function of your own has the name "custom" and is not saved
-    of : f(1 + d) for an array of d above -1
-    at_zero, at_infinity : the limits of f(u) at 0 and of f(u)/u at infinity
-    slope : f'(1 + d), where f is smooth
-    bend : the one u where it has a corner, where it is made of two straight pieces
-    mirror : (1 + d) f(1/(1 + d)), for an f whose digits would be lost where z is far below t
+    name : str
+        Its name, also in files; a function of your own has the name "custom" and is not saved.
+    of : callable
+        f(1 + d) for an array of d above -1.
+    at_zero, at_infinity : float
+        The limits of f(u) at 0 and of f(u)/u at infinity.
+    slope : callable, optional
+        f'(1 + d), where f is smooth.
+    bend : float, optional
+        The u of the corner of an f of two linear pieces.
+    mirror : callable, optional
+        (1 + d) f(1/(1 + d)), for an f that would be inaccurate where z is far below t.
     """
 
     name: str
@@ -44,7 +51,7 @@ class Divergence:
     mirror: Callable[[Floats], Floats] | None = None
 
     def perspective(self, z: Floats, t: Floats, gap: Floats) -> Floats:
-        """T f(z/t), with its limits where z or t is 0; gap is z - t, before it was rounded."""
+        """The perspective t f(z/t), with its limits where z or t is 0; gap is z - t before rounding."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             inside = t * self.of(gap / t)
             if self.mirror is not None:
@@ -64,9 +71,9 @@ class Divergence:
         return alpha, self.of(d) - (1 + d) * alpha
 
     def pieces(self, low: float, high: float) -> Floats | None:
-        """Straight lines (alpha, beta) whose maximum alpha z + beta t is, or lies above, t f(z/t) for z/t in between.
+        """Lines (alpha, beta) whose maximum alpha z + beta t equals, or exceeds, t f(z/t) for z/t between low and high.
 
-        None where f is smooth, and tangents do without such lines. A function of your own is covered by chords.
+        None where f is smooth, so that tangents serve instead. A function of your own is bounded by chords.
         """
         if self.slope is not None:
             return None
@@ -86,8 +93,8 @@ class Divergence:
         return np.column_stack([alpha, beta + 2.0**-50 * (np.abs(values[1:]) + np.abs(alpha * u[1:]))])
 
 
-def as_divergence(chosen: Chosen) -> Divergence:
-    """The divergence meant by a name ("kl", "tv", ..., "hockey-stick 2") or by a convex function of your own.
+def as_divergence(divergence: Chosen) -> Divergence:
+    """The divergence of a name ("kl", "tv", ..., "hockey-stick 2") or of a convex function of your own.
 
     Examples
     --------
@@ -97,21 +104,21 @@ def as_divergence(chosen: Chosen) -> Divergence:
     >>> round(as_divergence(lambda u: (u - 1) ** 2).between(np.array([0.5, 0.5]), np.array([0.25, 0.75])), 12)
     0.333333333333
     """
-    if isinstance(chosen, Divergence):
-        return chosen
-    if callable(chosen):
-        return _own(chosen)
-    name, _, parameter = chosen.partition(" ") if isinstance(chosen, str) else ("", "", "")
+    if isinstance(divergence, Divergence):
+        return divergence
+    if callable(divergence):
+        return _own(divergence)
+    name, _, parameter = divergence.partition(" ") if isinstance(divergence, str) else ("", "", "")
     if name == "hockey-stick":
         return _hockey_stick(parameter)
     if name not in NAMED or parameter:
-        known = ", ".join(map(repr, NAMED))
-        raise InvalidInput(f"divergence is {chosen!r}; say {known}, 'hockey-stick 2', or give a convex function.")
+        names = ", ".join(map(repr, NAMED))
+        raise InvalidInput(f"divergence is {divergence!r}; say {names}, 'hockey-stick 2', or give a convex function.")
     return NAMED[name]
 
 
 def entropy(d: Floats) -> Floats:
-    """(1 + d) log(1 + d) - d, by its series where the difference would lose digits."""
+    """(1 + d) log(1 + d) - d, by its series where the difference would cancel."""
     with np.errstate(divide="ignore", invalid="ignore"):
         plain = np.where(d > -1, (1 + d) * np.log1p(d) - d, 1.0)
     small = np.abs(d) < 1e-3
@@ -122,7 +129,7 @@ def entropy(d: Floats) -> Floats:
 
 
 def _reverse(d: Floats) -> Floats:
-    """D - log(1 + d), by its series where the difference would lose digits."""
+    """The function d - log(1 + d), by its series where the difference would cancel."""
     plain = d - np.log1p(d)
     small = np.abs(d) < 1e-3
     if small.any():
@@ -152,8 +159,8 @@ NAMED: dict[str, Divergence] = {
         ),
     )
 }
-"""Kullback-Leibler, the same the other way round, total variation, Pearson's chi-squared, squared Hellinger (between 0
-and 1) and Jensen-Shannon (nats)."""
+"""Kullback-Leibler and its reverse, total variation, Pearson's chi-squared, squared Hellinger (between 0 and 1) and
+Jensen-Shannon (nats)."""
 
 
 def _hockey_stick(parameter: str) -> Divergence:
@@ -168,7 +175,7 @@ def _hockey_stick(parameter: str) -> Divergence:
 
 
 def _own(f: Callable[[Any], Any]) -> Divergence:
-    """A convex function of the user's, made to take arrays, with slope 0 at 1; refused where it is not convex."""
+    """A convex function of the user's, vectorised, with slope 0 at 1; refused if it is seen not to be convex."""
 
     def plain(u: Floats) -> Floats:
         try:

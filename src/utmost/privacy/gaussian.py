@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: neighbours as hard to tell apart as two normal distributions mu apart."""
+"""Gaussian differential privacy: neighbours at least as hard to distinguish as N(0, 1) and N(mu, 1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from utmost.privacy.level import ONE, ZERO, Level, nonnegative
 
 
 class GaussianDP(Level):
-    """mu-Gaussian differential privacy: as hard to tell neighbours apart as N(0,1) from N(mu,1).
+    """mu-Gaussian differential privacy: neighbours are at least as hard to distinguish as N(0, 1) and N(mu, 1).
 
     Examples
     --------
@@ -54,10 +54,10 @@ class GaussianDP(Level):
 
         if math.isinf(to_float(self.mu)):
             return self._upper_after(steps, p), self._lower_after(steps, q)
-        moved = as_quantile(p, q) + self._shift(steps)
+        quantile = as_quantile(p, q) + self._shift(steps)
         return (
-            np.where(steps == 0, p, np.maximum(ndtr(moved), p)),
-            np.where(steps == 0, q, np.minimum(ndtr(-moved), q)),
+            np.where(steps == 0, p, np.maximum(ndtr(quantile), p)),
+            np.where(steps == 0, q, np.minimum(ndtr(-quantile), q)),
         )
 
     def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
@@ -132,7 +132,7 @@ class GaussianDP(Level):
 
 
 def as_quantile(p: Floats, q: Floats) -> Floats:
-    """Phi^-1(p), from the smaller of p and q = 1 - p, so that it has all its digits at both ends."""
+    """Phi^-1(p), from the smaller of p and q = 1 - p, so that it is accurate in both tails."""
     from scipy.special import ndtri
 
     return np.asarray(np.where(p <= q, ndtri(p), -ndtri(q)))
@@ -144,7 +144,7 @@ def gaussian_move(alpha: Floats, shift: ArrayLike) -> Floats:
 
     shift = np.asarray(shift, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        moved = ndtr(ndtri(alpha) + shift)
+        bound = ndtr(ndtri(alpha) + shift)
     fixed = (alpha <= 0) | (alpha >= 1) | (shift == 0)
-    moved = np.where(shift > 0, np.clip(moved, alpha, 1.0), np.clip(moved, 0.0, alpha))
-    return np.asarray(np.where(fixed, alpha, moved))
+    bound = np.where(shift > 0, np.clip(bound, alpha, 1.0), np.clip(bound, 0.0, alpha))
+    return np.asarray(np.where(fixed, alpha, bound))

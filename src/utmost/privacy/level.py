@@ -1,8 +1,8 @@
-"""Privacy levels: how far a probability may move across one edge, and the levels most people use.
+"""Privacy levels: `Level`, and the levels `ApproxDP` and `PureDP`.
 
-`Level` is the idea: a pair of functions that bound a probability at a neighbour. `ApproxDP` is (epsilon, delta), and
-`PureDP` its case delta = 0, which is what a bare number means (`as_level`). Noise that falls by a rational factor keeps
-a level if that factor is no less than e^-epsilon: `decay_above` is such a factor, and `Level.kept_by` decides exactly.
+A `Level` is a pair of functions that bound a probability at a neighbour. `ApproxDP` is (epsilon, delta), and `PureDP`
+its case delta = 0, which is what a bare number means (`as_level`). Noise with a rational decay satisfies a pure level
+if the decay is at least e^-epsilon: `decay_above` is such a factor, and `Level.kept_by` decides exactly.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Level(ABC):
     """A privacy level: immutable, hashable, comparable by value."""
 
     kinds: ClassVar[dict[str, type[Level]]] = {}
-    """All kinds of levels by name: a subclass with a `kind` of its own is known from then on."""
+    """All kinds of levels by name; a subclass with a `kind` of its own is registered."""
     kind: ClassVar[str]
     concave: bool = True
-    """Whether the level makes sense for more than two outputs."""
+    """Whether `upper` is concave, so that the level applies to more than two outputs."""
     certifiable: bool = True
     """Whether its bounds can be computed in exact arithmetic."""
     keeps_positive: bool = False
@@ -59,20 +59,20 @@ class Level(ABC):
             Level.kinds[cls.kind] = cls
 
     def upper(self, alpha: ArrayLike) -> Any:
-        """The most a neighbour may give an event that has probability `alpha` here."""
+        """The largest probability at a neighbour of an event that has probability `alpha` here."""
         return _like(self._upper(as_probabilities(alpha)), alpha)
 
     def lower(self, alpha: ArrayLike) -> Any:
-        """The least a neighbour may give an event that has probability `alpha` here: 1 - upper(1 - alpha)."""
+        """The least probability at a neighbour of an event that has probability `alpha` here: 1 - upper(1 - alpha)."""
         return _like(self._lower(as_probabilities(alpha)), alpha)
 
     def upper_after(self, steps: ArrayLike, alpha: ArrayLike) -> Any:
-        """The most a point that many edges away may give; in closed form where there is one."""
+        """The largest probability at a point `steps` edges away; in closed form where there is one."""
         count, values = self._steps(steps, alpha)
         return _like(self._upper_after(count, values), values)
 
     def lower_after(self, steps: ArrayLike, alpha: ArrayLike) -> Any:
-        """The least a point that many edges away may give: 1 - upper_after(steps, 1 - alpha)."""
+        """The least probability at a point `steps` edges away: 1 - upper_after(steps, 1 - alpha)."""
         count, values = self._steps(steps, alpha)
         return _like(self._lower_after(count, values), values)
 
@@ -92,7 +92,7 @@ class Level(ABC):
     def move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
         """Upper(p) and lower(q) where q = 1 - p, each accurate where it is small.
 
-        The smaller of p and q has all its digits, so both bounds are made from that one: errors of 1 - p would grow
+        Both bounds are computed from the smaller of p and q, which is accurate: rounding errors of 1 - p would grow
         with every step, by as much as a small probability may.
         """
         higher, lower = self._upper(p), self._lower(q)
@@ -107,29 +107,29 @@ class Level(ABC):
     def move_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats]:
         """`upper_after` of p and `lower_after` of q = 1 - p, each accurate where it is small, as by `move`.
 
-        `lower_after` of q alone stays at 1 for ever where p is so small that q is rounded to 1.
+        `lower_after` of q alone would stay at 1 where p is so small that q is rounded to 1.
         """
         for step in range(int(steps.max(initial=0))):
             higher, lower = self.move(p, q)
-            moved = np.where(steps > step, higher, p), np.where(steps > step, lower, q)
-            if np.array_equal(moved[0], p) and np.array_equal(moved[1], q):  # further steps change nothing
+            bounds = np.where(steps > step, higher, p), np.where(steps > step, lower, q)
+            if np.array_equal(bounds[0], p) and np.array_equal(bounds[1], q):  # further steps change nothing
                 break
-            p, q = moved
+            p, q = bounds
         return p, q
 
     def bounds_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
-        """`move_after` of p and q = 1 - p, and `slope_after` at p, which share most of their work."""
+        """`move_after` of p and q = 1 - p, and `slope_after` at p, which share most of their computation."""
         return *self.move_after(*np.broadcast_arrays(steps, p, q)), self.slope_after(steps, p)
 
     def even_share(self) -> tuple[float, float]:
-        """The largest alpha with alpha <= upper(1 - alpha), and 1 - alpha: what both sides of an edge can have."""
+        """The largest alpha with alpha <= upper(1 - alpha), which both ends of an edge can have, and 1 - alpha."""
         low, high = 0.5, 1.0
         while low < (middle := (low + high) / 2) < high:
             low, high = (middle, high) if middle <= self.upper(1 - middle) else (low, middle)
         return low, 1 - low
 
     def slope_after(self, steps: ArrayLike, alpha: ArrayLike) -> Floats:
-        """The slope of `upper_after` where it is straight around alpha; NaN where it is curved."""
+        """The slope of `upper_after` where it is linear around alpha; NaN where it is curved."""
         return np.full(np.broadcast(np.asarray(steps), np.asarray(alpha)).shape, np.nan)
 
     def lines(self) -> tuple[tuple[float, float], ...] | None:
@@ -153,18 +153,18 @@ class Level(ABC):
 
     @abstractmethod
     def upper_exact(self, alpha: Real) -> Real:
-        """`upper` without rounding, for deciding what floating point cannot."""
+        """`upper` without rounding, for exact decisions."""
 
     def kept_by(self, decay: Fraction, steps: int) -> bool:
-        """Whether probabilities that fall by at most decay^steps between neighbours keep this level: decided exactly.
+        """Whether noise that falls by at most decay^steps between neighbours satisfies this level: decided exactly.
 
-        They keep the pure level 1/decay^steps; that implies another if the other allows the corner
+        It satisfies the pure level of ratio 1/decay^steps; that implies another if the other allows the corner
         alpha = d/(1 + d) -> 1/(1 + d), d = decay^steps, of its upper function.
         """
         return self.kept_by_falls([(decay, steps)])
 
     def kept_by_falls(self, falls: Sequence[tuple[Fraction, int]]) -> bool:
-        """The same of probabilities that fall by the product of several decay^steps, however many steps there are."""
+        """`kept_by` for a product of several decay^steps, for any numbers of steps."""
         falls = [(decay, steps) for decay, steps in falls if steps and decay < 1]
         if not falls:
             return True
@@ -181,11 +181,11 @@ class Level(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The level as plain data; `level_from_json` reads it back."""
+        """The level as plain JSON data; the inverse of `level_from_json`."""
 
     @classmethod
     def _from_json(cls, data: Mapping[str, Any]) -> Level:
-        """The level of this kind that `to_json` wrote; `KeyError` where something is missing, or none is ever saved."""
+        """The level of this kind that `to_json` wrote; `KeyError` if data are missing or the kind is never saved."""
         raise KeyError
 
     @abstractmethod
@@ -208,9 +208,9 @@ class Level(ABC):
 
 
 def as_level(privacy: Level | Number) -> Level:
-    """The level meant by an argument `privacy`: a bare number is that epsilon of pure differential privacy.
+    """An argument `privacy` as a level: a bare number is that epsilon of pure differential privacy.
 
-    A text is read as the command reads it: "0.5", "0.5,1e-6" (with a delta), "rho=0.1" (zCDP) or "mu=0.5" (Gaussian).
+    A text is read as on the command line: "0.5", "0.5,1e-6" (with a delta), "rho=0.1" (zCDP) or "mu=0.5" (Gaussian).
 
     Examples
     --------
@@ -253,7 +253,7 @@ class ApproxDP(Level):
     Parameters
     ----------
     epsilon : number
-        0 or more; `math.inf` promises nothing but delta. A float means its shortest decimal.
+        0 or more; `math.inf` imposes nothing but delta. A float means its shortest decimal.
     delta : number
         Between 0 and 1.
 
@@ -346,30 +346,30 @@ class ApproxDP(Level):
 
         BIN Def. 9 with max(0, .) in (6), in a form that neither overflows nor cancels. Bounds first grow (tau steps),
         then saturate; each split is an upper bound and the best one is attained, so the least of the splits next to
-        the computed tau is right even where tau is off by one.
+        the computed tau is correct even if rounding shifts tau by one.
         """
         epsilon, delta = self.log_growth, float(self.delta)
         if epsilon == 0:
             return np.minimum(1.0, alpha + steps * delta), np.maximum(0.0, rest - steps * delta)
         if math.isinf(epsilon):
-            moved = np.where((alpha > 0) | ((steps > 1) & (delta > 0)), 1.0, delta)
-            return np.where(steps == 0, alpha, moved), np.where(steps == 0, rest, 1 - moved)
+            bound = np.where((alpha > 0) | ((steps > 1) & (delta > 0)), 1.0, delta)
+            return np.where(steps == 0, alpha, bound), np.where(steps == 0, rest, 1 - bound)
         turning = self._turning(alpha)
         with np.errstate(divide="ignore"):
             log_alpha = np.log(alpha)
         best, least = np.ones_like(alpha), np.zeros_like(alpha)
         for shift in (-1, 0, 1):
             tau = np.minimum(np.clip(turning + shift, 0.0, 2.0**62), steps)
-            left = steps - tau
+            saturating = steps - tau
             with np.errstate(over="ignore"):
                 grown = np.exp(np.where(alpha > 0, tau * epsilon + log_alpha, -np.inf))
                 added = np.exp((tau - 1) * epsilon) * np.expm1(-tau * epsilon) / math.expm1(-epsilon)
-            turned = np.where(tau > 0, np.minimum(1.0, grown + (delta * added if delta else 0.0)), alpha)
-            missing = np.where(tau > 0, 1 - turned, rest)
-            spent = delta * math.exp(-epsilon) * np.expm1(-left * epsilon) / math.expm1(-epsilon)
-            missing = np.maximum(0.0, missing * np.exp(-left * epsilon) - spent)
-            best = np.minimum(best, np.where(left > 0, 1 - missing, turned))
-            least = np.maximum(least, missing)
+            at_turn = np.where(tau > 0, np.minimum(1.0, grown + (delta * added if delta else 0.0)), alpha)
+            complement = np.where(tau > 0, 1 - at_turn, rest)
+            spent = delta * math.exp(-epsilon) * np.expm1(-saturating * epsilon) / math.expm1(-epsilon)
+            complement = np.maximum(0.0, complement * np.exp(-saturating * epsilon) - spent)
+            best = np.minimum(best, np.where(saturating > 0, 1 - complement, at_turn))
+            least = np.maximum(least, complement)
         return np.maximum(best, alpha), np.minimum(least, rest)
 
     def even_share(self) -> tuple[float, float]:
@@ -377,7 +377,7 @@ class ApproxDP(Level):
         return (1.0 if math.isinf(growth) else (growth + delta) / (growth + 1)), (1 - delta) / (growth + 1)
 
     def _turning(self, alpha: Floats) -> Floats:
-        """After how many steps growth turns to saturation: BIN (6) before max(0, .), 0 < epsilon < infinity."""
+        """The number of steps of growth before saturation: BIN (6) before max(0, .), 0 < epsilon < infinity."""
         epsilon, delta = self.log_growth, float(self.delta)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             if epsilon > 30:
@@ -398,7 +398,7 @@ class ApproxDP(Level):
         return self._slope_after(count, values, self._after(count, values, 1 - values)[1])
 
     def _slope_after(self, count: NDArray[np.int64], values: Floats, below_one: Floats) -> Floats:
-        """The slope, given how far the bound is below 1."""
+        """The slope of the bound, given how far it is below 1."""
         epsilon = self.log_growth
         if epsilon == 0:
             slope = np.ones_like(values)
@@ -446,7 +446,7 @@ class ApproxDP(Level):
         return _least(_least(grown, saturated), ONE)
 
     def kept_by(self, decay: Fraction, steps: int) -> bool:
-        if steps == 0 or decay >= 1 or keeps_level(self, decay, steps):
+        if steps == 0 or decay >= 1 or decay_satisfies(self, decay, steps):
             return True
         return bool(self.delta) and super().kept_by(decay, steps)
 
@@ -496,7 +496,7 @@ class ApproxDP(Level):
 
 
 class PureDP(ApproxDP):
-    """epsilon-differential privacy: no event gets more than e^epsilon times likelier at a neighbour.
+    """epsilon-differential privacy: no event is more than e^epsilon times likelier at a neighbour.
 
     Examples
     --------
@@ -541,7 +541,7 @@ class PureDP(ApproxDP):
         return f"PureDP({as_literal(self.exponent)})"
 
 
-# ---- epsilon as an exact amount, and the rational that stands for e^-epsilon ----
+# ---- epsilon as an exact amount, and a rational just above e^-epsilon ----
 
 
 def epsilon_of(level: ApproxDP) -> Amount:
@@ -550,7 +550,7 @@ def epsilon_of(level: ApproxDP) -> Amount:
 
 
 def enclose_epsilon(level: ApproxDP) -> arb:
-    """A finite epsilon, at the working precision."""
+    """A ball around a finite epsilon, at the working precision."""
     return epsilon_of(level).enclose()
 
 
@@ -562,11 +562,11 @@ def enclose_decay(level: ApproxDP, bits: int, steps: int = 1) -> arb:
 
 @lru_cache(maxsize=1024)
 def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
-    """A rational at or just above e^(-epsilon/steps): to 64 bits, both of it and of what it lacks to 1.
+    """A rational at or just above e^(-epsilon/steps), accurate to 64 bits, as is its difference from 1.
 
     Examples
     --------
-    >>> decay_above(PureDP.from_ratio(3)), keeps_level(PureDP(1), decay_above(PureDP(1)), steps=1)
+    >>> decay_above(PureDP.from_ratio(3)), decay_satisfies(PureDP(1), decay_above(PureDP(1)), steps=1)
     (Fraction(1, 3), True)
     """
     if level.exponent == math.inf:
@@ -574,7 +574,7 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
     if level.exponent == 0 and steps == 1:
         return 1 / level.ratio
     exponent = max(level.log_growth / steps, 1e-300)
-    if exponent > MOST_BITS * math.log(2):  # a file may name any epsilon; its decay would fill the memory
+    if exponent > MOST_BITS * math.log(2):  # a file may hold any epsilon; its decay would fill the memory
         return Fraction(1, 1 << MOST_BITS)
     bits = min(MOST_BITS, 66 + math.ceil(max(exponent / math.log(2), -math.log2(exponent))))
     high = endpoints(enclose_decay(level, 2 * bits, steps))[1]
@@ -584,7 +584,7 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
     return decay
 
 
-def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
+def decay_satisfies(level: ApproxDP, decay: Fraction, steps: int) -> bool:
     """Whether decay^steps is at least e^-epsilon: decided in exact arithmetic."""
     if level.exponent == math.inf:
         return True
@@ -601,22 +601,22 @@ def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
 
 
 def log_fall(decay: Fraction, steps: int, bits: int) -> arb:
-    """The logarithm of decay^steps, to about so many bits."""
+    """The logarithm of decay^steps, to about `bits` bits."""
     with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + steps.bit_length()):
         return arb(as_fmpq(decay)).log() * steps
 
 
 def log_falls(falls: Sequence[tuple[Fraction, int]], bits: int) -> arb:
-    """The logarithm of the product of several decay^steps, to about so many bits."""
+    """The logarithm of the product of several decay^steps, to about `bits` bits."""
     with ctx.workprec(bits + 64):
         return sum((log_fall(decay, steps, bits) for decay, steps in falls if steps), start=arb(0))
 
 
-# ---- what levels are made with ----
+# ---- parameters and arrays of levels ----
 
 
 def as_probabilities(alpha: ArrayLike) -> Floats:
-    """An array of floats between 0 and 1, or an error that names the first that is not."""
+    """An array of floats between 0 and 1, checked."""
     try:
         values = np.asarray(alpha, dtype=float)
     except (TypeError, ValueError):
@@ -628,7 +628,7 @@ def as_probabilities(alpha: ArrayLike) -> Floats:
 
 
 def nonnegative(value: Number, name: str) -> Fraction | float:
-    """A parameter that is 0 or more, infinity included."""
+    """A parameter that is 0 or more, or infinity, checked."""
     if (isinstance(value, float) and value == math.inf) or (isinstance(value, str) and value == "inf"):
         return math.inf
     exact = as_rational(value, name)
@@ -638,18 +638,21 @@ def nonnegative(value: Number, name: str) -> Fraction | float:
 
 
 def _like(result: Floats, argument: ArrayLike) -> Any:
+    """A float if the argument was a scalar, else the array."""
     return float(result) if np.ndim(argument) == 0 else result
 
 
 def _iterate(move: Callable[[Floats], Floats], steps: NDArray[np.int64], alpha: Floats) -> Floats:
-    result = alpha
+    """A function applied `steps` times to alpha."""
+    bounds = alpha
     for step in range(int(steps.max(initial=0))):
-        moved = np.where(steps > step, move(result), result)
-        if np.array_equal(moved, result):  # a fixed point: further steps change nothing
+        next_bounds = np.where(steps > step, move(bounds), bounds)
+        if np.array_equal(next_bounds, bounds):  # a fixed point: further steps change nothing
             break
-        result = moved
-    return result
+        bounds = next_bounds
+    return bounds
 
 
 def _least(a: Real, b: Real) -> Real:
+    """The smaller of two exact numbers."""
     return a if compare(a, b) <= 0 else b

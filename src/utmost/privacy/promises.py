@@ -1,4 +1,4 @@
-"""What a level promises to a person who is asked, in words, and how weak a promise nobody is asked to take unseen."""
+"""The guarantee to a survey respondent in words, and the weakest level that needs no explicit consent."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from utmost.privacy.level import ApproxDP, Level
 from utmost.privacy.zcdp import ZCDP
 
 MOST_EPSILON, MOST_DELTA = 5, 0.01
-"""The weakest promise under which a person responds without being asked: from even odds, 99.3 % sure at most.
+"""The weakest level under which a person responds without explicit consent: from even odds, at most 99.3 % certain.
 
-Surveys of phones and browsers in use promise epsilon 1 to 8 a day. At 5 one answer is next to known already; what is
-weaker, or gives away one answer in a hundred, must be wanted.
+Deployed surveys of phones and browsers use epsilon 1 to 8 a day. At 5 one answer is nearly known already; a weaker
+level, or one that reveals one answer in a hundred, needs consent.
 """
 
 
 def promise_in_words(level: ApproxDP) -> str:
-    """What whoever sees a response can learn from it: how sure they can be of one of two answers.
+    """The guarantee of a local level in words: how certain an observer of the response can be of one of two answers.
 
     Parameters
     ----------
     level : PureDP or ApproxDP
-        The level promised to the person.
+        The level for the person.
 
     Returns
     -------
     str
-        One sentence. Somebody who holds two answers for equally likely, and then sees the response, guesses the true
-        one with probability (e^epsilon + delta) / (1 + e^epsilon) at most, whatever else they know.
+        One sentence. An observer who considers two answers equally likely, and then sees the response, guesses the true
+        one with probability at most (e^epsilon + delta) / (1 + e^epsilon), whatever else they know.
 
     Examples
     --------
@@ -43,29 +43,31 @@ def promise_in_words(level: ApproxDP) -> str:
         return f"{level} promises nothing: your answer can be sent as it is."
     shrink = math.exp(-level.log_growth)
     sure = (1 + float(level.delta) * shrink) / (1 + shrink)
-    told = f", and with probability {float(level.delta):.3g} your answer is sent as it is" if level.delta else ""
+    reveal_clause = (
+        f", and with probability {float(level.delta):.3g} your answer is sent as it is" if level.delta else ""
+    )
     return (
         f"{level}: whoever thinks two answers equally likely and sees your response guesses yours with probability "
-        f"{100 * sure:.4g} % at most (50 % without it){told}."
+        f"{100 * sure:.4g} % at most (50 % without it){reveal_clause}."
     )
 
 
 def surest_guess(levels: Sequence[Level]) -> tuple[float, float]:
-    """How often the best guess between two neighbours is right at most, from even odds, after all of these releases.
+    """Upper bound on the probability of guessing between two neighbours, from even odds, after all of these releases.
 
-    Epsilons and deltas add up, so do rhos, and so do squares of mus. Of kinds that do not mix, the advantages over a
-    coin add up: the total variation distance of several releases is at most the sum of theirs.
+    Epsilons and deltas add up, so do rhos, and so do squares of mus. For levels of different kinds, the advantages over
+    a coin add up: the total variation distance of several releases is at most the sum of theirs.
 
     Parameters
     ----------
     levels : sequence of levels
-        One for every release; each may depend on what was released before.
+        One for every release; each may depend on earlier releases.
 
     Returns
     -------
     (float, float)
-        The probability of a right guess, and of a wrong one: their quotient are the odds. At a pure level the odds are
-        e^epsilon, and hold for everything that may be released; at others, on average over what is released.
+        The probability of a right guess, and of a wrong one; their quotient is the odds. At a pure level the odds are
+        e^epsilon for every output; at others, on average over outputs.
 
     Examples
     --------
@@ -78,26 +80,26 @@ def surest_guess(levels: Sequence[Level]) -> tuple[float, float]:
     rho = sum(to_float(level.rho) for level in levels if isinstance(level, ZCDP))
     mu = math.hypot(*(to_float(level.mu) for level in levels if isinstance(level, GaussianDP)))
     rest = [level for level in levels if not isinstance(level, ApproxDP | ZCDP | GaussianDP)]
-    found = [level.even_share() for level in rest]
+    guesses = [level.even_share() for level in rest]
     if pairs:
         shrink = math.exp(-sum(level.log_growth for level in pairs))
         secret = max(0.0, 1 - sum(float(level.delta) for level in pairs))
-        found.append((1 - secret * shrink / (1 + shrink), secret * shrink / (1 + shrink)))
+        guesses.append((1 - secret * shrink / (1 + shrink), secret * shrink / (1 + shrink)))
     if rho:
-        found.append(_guess_under_zcdp(rho))
+        guesses.append(_guess_under_zcdp(rho))
     if mu:
-        found.append(GaussianDP(mu).even_share())
-    if len(found) == 1:
-        return found[0]
-    advantage = min(1.0, sum(right - wrong for right, wrong in found))
+        guesses.append(GaussianDP(mu).even_share())
+    if len(guesses) == 1:
+        return guesses[0]
+    advantage = min(1.0, sum(right - wrong for right, wrong in guesses))
     return (1 + advantage) / 2, (1 - advantage) / 2
 
 
 def _guess_under_zcdp(rho: float) -> tuple[float, float]:
-    """The largest s with KL(s, 1 - s) = (2 s - 1) log(s / (1 - s)) <= rho, found from above.
+    """The largest s with KL(s, 1 - s) = (2 s - 1) log(s / (1 - s)) <= rho, rounded up.
 
-    The divergence of order 1 is at most rho, guessing keeps it so, and it is convex in both, so that the guess which
-    errs equally on both sides is the best.
+    The divergence of order 1 is at most rho, also after post-processing, and it is jointly convex, so that the guess
+    with equal errors on both sides is the best.
     """
     low, high = 0.0, 2 * rho + 2  # the log of the odds x: tanh(x/2) x <= rho; tanh(x/2) > 1/2 from 2 on
     while low < (middle := (low + high) / 2) < high:
@@ -107,12 +109,12 @@ def _guess_under_zcdp(rho: float) -> tuple[float, float]:
 
 
 def is_weak(level: ApproxDP) -> bool:
-    """Whether a level promises less than epsilon = 5 and delta = 0.01 do."""
+    """Whether a level is weaker than epsilon = 5 and delta = 0.01."""
     return level.log_growth > MOST_EPSILON or float(level.delta) > MOST_DELTA
 
 
 def require_accepted(level: ApproxDP, accept: bool) -> None:
-    """Refuse to respond under a promise weaker than the limit, unless the person accepts it."""
+    """Refuse to respond at a level weaker than the limit, unless the person accepts it."""
     if is_weak(level) and accept is not True:
         raise WeakPromise(
             f"nothing was sent: this promise is weaker than epsilon = {MOST_EPSILON} with delta = {MOST_DELTA}. "

@@ -1,8 +1,8 @@
-"""The largest epsilon whose pure promise a level implies: mechanisms that keep it keep the level.
+"""The largest pure level that implies a given level.
 
 A level is a concave function `upper` with upper(0) >= 0 and upper(1) = 1 (a trade-off function, upside down); pure
 epsilon is the two lines from (0, 0) and (1, 1) that meet at alpha = 1/(1 + e^epsilon), upper = 1 - alpha. So one point
-decides: epsilon-differential privacy implies the level if, and only if, the level allows that corner. For
+decides: epsilon-differential privacy implies the level if and only if the level allows that corner. For
 (epsilon, delta) the largest ratio is (e^epsilon + delta)/(1 - delta), for mu-Gaussian Phi(mu/2)/Phi(-mu/2).
 Epsilon implies (epsilon^2/2)-zCDP (Bun and Steinke 2016, Proposition 3.3).
 """
@@ -19,12 +19,12 @@ from utmost.privacy.level import ApproxDP, Level, PureDP
 from utmost.privacy.zcdp import ZCDP
 
 LARGEST = 1e300
-"""Ratios beyond are not looked for: what is this likely is certain."""
+"""The largest ratio e^epsilon that is considered."""
 
 
 @lru_cache(maxsize=1024)
 def pure_within(level: Level) -> ApproxDP | None:
-    """The largest pure level that implies this one, its e^epsilon - 1 rounded down to 12 digits; None if there is none.
+    """The largest pure level that implies this one, e^epsilon - 1 rounded down to 12 digits; None if there is none.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def pure_within(level: Level) -> ApproxDP | None:
     if isinstance(level, ApproxDP) and not (math.isfinite(level.growth) and rounded > level.growth * (1 + 1e-14)):
         pure = PureDP(level.exponent) if level.ratio == 1 else PureDP.from_ratio(level.ratio)
         return pure if pure.log_growth > 0 else None
-    found = PureDP.from_ratio(rounded)
-    return found if implies(found, level) else None
+    pure_level = PureDP.from_ratio(rounded)
+    return pure_level if implies(pure_level, level) else None
 
 
 def implies(pure: ApproxDP, level: Level) -> bool:
-    """Whether a pure level implies another, decided exactly where e^epsilon is rational, or the same in both."""
+    """Whether a pure level implies another, decided exactly where e^epsilon is rational, or equal in both."""
     if isinstance(level, ZCDP):
         whole = pure.exponent != math.inf and pure.ratio == 1 and pure.delta == 0
         return level.rho == math.inf or (whole and Fraction(pure.exponent) ** 2 <= 2 * level.rho)
@@ -64,6 +64,7 @@ def implies(pure: ApproxDP, level: Level) -> bool:
 
 
 def _within_zcdp(level: ZCDP) -> ApproxDP | None:
+    """The largest pure level that implies rho-zCDP: epsilon^2/2 <= rho."""
     if level.rho == math.inf:
         return PureDP(math.inf)
     epsilon = Fraction(f"{math.sqrt(2 * float(level.rho)) * (1 - 1e-13):.12g}")

@@ -1,4 +1,4 @@
-"""Suitable pairs in general (BIN Def. 12): any promise about how far a probability may move, given by its graph."""
+"""Suitable pairs in general (BIN Def. 12): levels that are given by the graph of their upper function."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Knots: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 
 
 class SuitablePair(Level):
-    """A level given by the graph of its upper function: straight lines between rational knots (alpha, upper).
+    """A level given by the graph of its upper function: piecewise linear between rational knots (alpha, upper).
 
     The lower function is 1 - upper(1 - alpha). The axioms of a suitable pair are checked exactly; an upper function
-    that is not concave is refused unless `binary_only=True`, since it promises nothing about three or more outputs.
+    that is not concave is refused unless `binary_only=True`, since it implies nothing for three or more outputs.
 
     Parameters
     ----------
-    knots : iterable of (alpha, upper)
-        In increasing order of alpha, from 0 to 1.
+    knots : iterable of pairs
+        (alpha, upper) in increasing order of alpha, from 0 to 1.
     binary_only : bool
         Accept a pair that is not concave; only designs with two outputs take it.
 
@@ -48,10 +48,10 @@ class SuitablePair(Level):
     binary_only: bool
 
     def __init__(self, knots: Iterable[tuple[Number, Number]], binary_only: bool = False) -> None:
-        listed = [tuple(knot) for knot in knots]
-        if any(len(knot) != 2 for knot in listed):
+        pairs = [tuple(knot) for knot in knots]
+        if any(len(knot) != 2 for knot in pairs):
             raise InvalidInput("every knot is a pair (alpha, upper); give two numbers each.")
-        exact = tuple((as_rational(a, "a knot's alpha"), as_rational(u, "a knot's upper")) for a, u in listed)
+        exact = tuple((as_rational(a, "a knot's alpha"), as_rational(u, "a knot's upper")) for a, u in pairs)
         object.__setattr__(self, "knots", exact)
         object.__setattr__(self, "binary_only", binary_only)
         _check_knots(exact)
@@ -183,8 +183,8 @@ class FunctionPair(Level):
     def _lower(self, alpha: Floats) -> Floats:
         upper, lower = self._functions
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            moved = np.asarray(lower(alpha) if lower else 1 - np.asarray(upper(1 - alpha)), dtype=float)
-            return np.broadcast_to(moved, alpha.shape)
+            bounds = np.asarray(lower(alpha) if lower else 1 - np.asarray(upper(1 - alpha)), dtype=float)
+            return np.broadcast_to(bounds, alpha.shape)
 
     def upper_exact(self, alpha: Real) -> Real:
         return ExpSum.rational(Fraction(float(self._upper(np.array([float(alpha)]))[0])))
@@ -206,6 +206,7 @@ class FunctionPair(Level):
 
 
 def _check_knots(knots: Knots) -> None:
+    """Refuse knots that are not an increasing graph from alpha = 0 to alpha = 1."""
     if len(knots) < 2 or knots[0][0] != 0 or knots[-1][0] != 1:
         raise InvalidInput("knots must start at alpha = 0 and end at alpha = 1; add the missing ends.")
     for (a, u), (b, v) in pairwise(knots):
@@ -219,7 +220,7 @@ def _check_knots(knots: Knots) -> None:
 
 
 def _check_axioms(knots: Knots) -> None:
-    """Upper >= id at the knots, and upper(1 - upper(alpha)) >= 1 - alpha wherever either side bends."""
+    """Check upper >= id at the knots, and upper(1 - upper(alpha)) >= 1 - alpha wherever either side bends."""
     for a, u in knots:
         if u < a:
             raise NotSuitable(
@@ -239,6 +240,7 @@ def _check_axioms(knots: Knots) -> None:
 
 
 def _check_concave(knots: Knots) -> None:
+    """Refuse an upper function that is not concave."""
     slopes = _slopes(knots)
     for (a, _), before, after in zip(knots[1:], slopes, slopes[1:], strict=False):
         if after > before:
@@ -260,7 +262,7 @@ def _interpolate(knots: Knots, alpha: Fraction) -> Fraction:
 
 
 def _check_sampled(grid: Floats, upper: Floats, lower: Floats, again: Callable[[Floats], Floats]) -> None:
-    """The axioms of a suitable pair at sampled alphas; 1e-9 allows for the functions' own rounding."""
+    """Check the axioms of a suitable pair at sampled alphas; 1e-9 allows for the functions' own rounding."""
     rounding = 1e-9
     checks = (
         (

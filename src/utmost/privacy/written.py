@@ -1,4 +1,4 @@
-"""Levels as people write them: on a command line, in a file of settings, in a field of a page."""
+"""Parse privacy levels from text: command-line options, settings files, form fields."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from utmost.privacy.zcdp import ZCDP
 
 
 def read_level(text: str, what: str, delta: str = "0") -> Level:
-    """The level that an option names: the one reader of --privacy, --budget and the levels of `utmost compose`.
+    """Parse a level, as in --privacy, --budget and the levels of `utmost compose`.
 
     Parameters
     ----------
-    text : "0.5" (an epsilon), "0.5,1e-6" (with a delta), "rho=0.1" (zCDP), "mu=0.5" (Gaussian) or "mu=0.5,1e-6"
-        (Gaussian but for a delta)
-    what : the option, for errors
-    delta : the delta of an option of its own, for a text without one
+    text : str
+        "0.5" (an epsilon), "0.5,1e-6" (with a delta), "rho=0.1" (zCDP), "mu=0.5" (Gaussian) or "mu=0.5,1e-6" (Gaussian
+        with a delta).
+    what : str
+        The name of the option, for errors.
+    delta : str
+        The delta of a separate option, for a text without one.
 
     Examples
     --------
@@ -53,6 +56,6 @@ def read_level(text: str, what: str, delta: str = "0") -> Level:
 
 
 HOW = "write an epsilon such as 0.5, or 0.5,1e-6 with a delta, or rho=0.1 (zCDP), or mu=0.5 (Gaussian)"
-"""How levels are written, for errors."""
+"""The syntax of levels, for errors."""
 NAMED_LEVELS: dict[str, Callable[[Any], Level]] = {"rho": ZCDP, "mu": GaussianDP}
-"""The levels that a text names by their parameter."""
+"""The levels that are written with the name of their parameter."""

@@ -1,4 +1,4 @@
-"""Zero-concentrated differential privacy: what Gaussian noise promises when many releases add up."""
+"""Zero-concentrated differential privacy, the natural level for composing many releases with Gaussian noise."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ from utmost.privacy.level import Level, log_fall, nonnegative
 class ZCDP(Level):
     """rho-zero-concentrated differential privacy (Bun and Steinke 2016).
 
-    Between neighbours the Renyi divergence of order a is at most rho·a, for every a > 1. Levels of several releases add
-    up. It is no bound on single probabilities: there is no `upper`, and designs that need one ask for another level.
+    Between neighbours the Rényi divergence of order a is at most rho·a, for every a > 1. Levels of several releases add
+    up. It does not bound single probabilities: there is no `upper`, and designs that need one require another level.
 
     Parameters
     ----------
     rho : number
-        0 or more. Gaussian noise of standard deviation s on numbers that one neighbour moves by at most m (Euclidean)
-        keeps rho = m^2 / (2 s^2).
+        0 or more. Gaussian noise of standard deviation s at l2 sensitivity m has rho = m^2 / (2 s^2).
 
     Examples
     --------
@@ -59,16 +58,17 @@ class ZCDP(Level):
         raise AttributeError(f"ZCDP is immutable; make a new level instead of setting {name}.")
 
     def epsilon(self, delta: Number) -> float:
-        """An epsilon such that (epsilon, delta) follows from this level; the best of the bound below, rounded up.
+        """An epsilon such that this level implies (epsilon, delta); the best of the bound below, rounded up.
 
         Canonne, Kamath and Steinke 2020 (Proposition 12): for every a > 1, rho-zCDP implies
         delta = e^((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1), so
         epsilon = a rho + (log(1/delta) + (a - 1) log(1 - 1/a) - log a) / (a - 1). The a is found in floating point, the
-        epsilon for it in balls: every a gives a true bound.
+        epsilon for it in balls: every a gives a valid bound.
 
         Parameters
         ----------
-        delta : number above 0, below 1
+        delta : number
+            Above 0 and below 1.
         """
         chance = as_rational(delta, "delta")
         if not 0 < chance < 1:
@@ -85,15 +85,20 @@ class ZCDP(Level):
         low, high = math.log(start) - 10, math.log(start) + 10
         golden = (math.sqrt(5) - 1) / 2
         for _ in range(120):
-            left, right = high - golden * (high - low), low + golden * (high - low)
-            low, high = (low, right) if at(left) < at(right) else (left, high)
+            lower, upper = high - golden * (high - low), low + golden * (high - low)
+            low, high = (low, upper) if at(lower) < at(upper) else (lower, high)
         less = Fraction(math.exp((low + high) / 2))
         with ctx.workprec(200):
-            a, rest = arb(as_fmpq(1 + less)), arb(as_fmpq(less))
-            ball = a * as_fmpq(Fraction(self.rho)) + (-arb(as_fmpq(chance)).log() - a.log()) / rest - (a / rest).log()
+            a, order_less_one = arb(as_fmpq(1 + less)), arb(as_fmpq(less))
+            ball = (
+                a * as_fmpq(Fraction(self.rho))
+                + (-arb(as_fmpq(chance)).log() - a.log()) / order_less_one
+                - (a / order_less_one).log()
+            )
         return max(0.0, math.nextafter(float(endpoints(ball)[1]), math.inf))
 
     def _refuse(self) -> NoReturn:
+        """Raise `UnsupportedLevel`, naming a Gaussian level that implies this one."""
         mu = math.sqrt(2 * to_float(self.rho))
         rounded = next(text for text in (f"{mu:.6g}", f"{mu * (1 - 1e-5):.6g}", "0") if self._covers(text))
         raise UnsupportedLevel(
@@ -102,7 +107,7 @@ class ZCDP(Level):
         )
 
     def _covers(self, mu: str) -> bool:
-        """Whether mu-Gaussian privacy implies this level: mu^2/2 is its rho."""
+        """Whether mu-Gaussian DP implies this level: it satisfies mu^2/2-zCDP."""
         return self.rho == math.inf or Fraction(mu) ** 2 <= 2 * self.rho
 
     def _upper(self, alpha: Floats) -> Floats:
@@ -130,7 +135,7 @@ class ZCDP(Level):
         self._refuse()
 
     def kept_by(self, decay: Fraction, steps: int) -> bool:
-        """A pure level keeps it if half the square of its epsilon is at most rho."""
+        """Whether noise of this decay satisfies the level: half the square of its epsilon is at most rho."""
         if steps == 0 or decay >= 1 or self.rho == math.inf:
             return True
         most = ExpSum.rational(2 * Fraction(self.rho))

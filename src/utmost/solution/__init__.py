@@ -1,4 +1,4 @@
-"""A problem, its mechanism, its value and the proof: saved to a file, and verified from it."""
+"""Solutions: a problem, its mechanism, its value and a certificate, which can be saved and verified."""
 
 from utmost.solution.binding import Binding
 from utmost.solution.solution import (

@@ -1,4 +1,4 @@
-"""Why a yes/no mechanism tells the truth no more often: the known point, and the path, that limit it."""
+"""Binding constraints of yes/no mechanisms: the known point, and the path, that limit a probability."""
 
 from __future__ import annotations
 
@@ -17,23 +17,29 @@ from utmost.privacy import ApproxDP
 from utmost.space.edge_levels import EdgeLevels
 
 TIGHT = 1e-11
-"""Within what part of itself a carried bound equals a value: more than the rounding of a path, less than a step."""
+"""The relative tolerance for a carried bound to equal a value: above the rounding of a path, below a step."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What limits the probability of the truth at a point.
+    """The binding constraint on the probability of the truth at a point.
 
     Attributes
     ----------
-    point : the point that was asked about
-    output : its truth, whose probability is limited
-    known : the point that imposes the limit, where the mechanism is known
-    path : from `known` to `point`, the fewest steps along which the limit is carried
-    shares : Pr[output] at most, at each point of the path; the last is the limit
-    tau : how many steps the limit grows, times e^epsilon (plus delta), before it saturates: BIN (6), HET (17), and the
-        length of the path where it never saturates; None for levels that are not (epsilon, delta), or where growth
-        and saturation alternate, as different deltas may make them do
+    point : hashable
+        The point in question.
+    output : label
+        Its truth, whose probability is limited.
+    known : hashable
+        The point that imposes the limit, where the mechanism is known.
+    path : tuple
+        A shortest path from `known` to `point` along which the limit is carried.
+    shares : tuple of float
+        The upper bound on Pr[output] at each point of the path; the last is the limit.
+    tau : int, optional
+        The number of steps in which the limit grows, times e^epsilon (plus delta), before it saturates: BIN (6),
+        HET (17), and the length of the path if it never saturates; None for levels that are not (epsilon, delta), or
+        where growth and saturation alternate, as different deltas may cause.
     """
 
     point: Any
@@ -57,10 +63,10 @@ class Binding:
 def find_binding(
     question: str, data: Mapping[str, Any], levels: EdgeLevels, matrix: Floats, end: int
 ) -> Binding | None:
-    """The nearest point whose limit is attained at a position, and a shortest path that carries it; None without one.
+    """The nearest point whose limit is attained at a position, with a shortest path that carries it; or None.
 
-    Limits start at the known points, or at the boundary points that have their even share, and run through points of
-    the truth at `end`.
+    Limits start at the known points, or at the boundary points with their even share, and are carried through points
+    with the truth of `end`.
     """
     if question not in ("binary.extend", "binary.balanced"):
         raise InvalidInput(
@@ -68,16 +74,16 @@ def find_binding(
             "boundary that it chose with binary.extend, and ask that solution."
         )
     truth, outputs = data["truth"], data["outputs"]
-    told = int(truth[end])
+    own_truth = int(truth[end])
     anchors = data["known"] if question == "binary.extend" else _with_even_share(levels, truth, matrix)
-    passable = truth == told
+    passable = truth == own_truth
     if question == "binary.extend":  # a known point limits both answers, a boundary point with its even share its own
         passable = passable | anchors
-    chain = _chain(levels, anchors, matrix[:, told], matrix[:, 1 - told], passable, end)
+    chain = _chain(levels, anchors, matrix[:, own_truth], matrix[:, 1 - own_truth], passable, end)
     if chain is None:
         return None
     points = levels.space.points
-    p, q = matrix[chain[0], [told]], matrix[chain[0], [1 - told]]
+    p, q = matrix[chain[0], [own_truth]], matrix[chain[0], [1 - own_truth]]
     shares, grows = [float(p[0])], []
     for a, b in pairwise(chain):
         edge = np.array([_edge(levels, a, b)])
@@ -89,7 +95,7 @@ def find_binding(
     if tau is not None and not all(grows[:tau]):
         tau = None
     path = tuple(points[i] for i in chain)
-    return Binding(path[-1], outputs[told], path[0], path, tuple(shares), tau)
+    return Binding(path[-1], outputs[own_truth], path[0], path, tuple(shares), tau)
 
 
 def _with_even_share(levels: EdgeLevels, truth: NDArray[np.int64], matrix: Floats) -> NDArray[np.bool_]:
@@ -110,9 +116,9 @@ def _chain(
     passable: NDArray[np.bool_],
     end: int,
 ) -> tuple[int, ...] | None:
-    """Positions from an anchor to `end` along edges that carry their bound exactly, the fewest there are.
+    """Positions of a shortest path from an anchor to `end` along edges that carry their bound exactly.
 
-    A bound is compared by p where that is small and by q = 1 - p where p is close to 1, so that both keep their digits.
+    A bound is compared by p where that is small and by q = 1 - p where p is close to 1, so that both are accurate.
     """
 
     def tight(v: int, tails: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.bool_]:
@@ -129,40 +135,45 @@ def chain_to(
     end: int,
     carries: Callable[[int, NDArray[Any], NDArray[Any]], NDArray[np.bool_]],
 ) -> tuple[int, ...] | None:
-    """The fewest positions from an anchor to `end`, each carrying its bound to the next; None if there are none.
+    """A shortest chain of positions from an anchor to `end`, each carrying its bound to the next; or None.
 
     Parameters
     ----------
-    levels : the graph, and what is promised across its edges
-    anchors : where a chain may begin
-    end : where it ends
-    carries : which neighbours, by edges that lead to them, carry their bound to a position
+    levels : EdgeLevels
+        The graph and the levels of its edges.
+    anchors : array of bool
+        The positions where a chain may begin.
+    end : int
+        The position where it ends.
+    carries : callable
+        carries(position, neighbours, edges) says which neighbours carry their bound to a position.
     """
     arcs = levels.space.arcs
-    before: dict[int, int] = {}
+    successor: dict[int, int] = {}
     queue = [end]
     for v in queue:
         if anchors[v]:
             chain = [v]
             while chain[-1] != end:
-                chain.append(before[chain[-1]])
+                chain.append(successor[chain[-1]])
             return tuple(chain)
         out = slice(arcs.starts[v], arcs.starts[v + 1])
         tails, edges = arcs.heads[out], arcs.edges[out]
         for u in tails[carries(v, tails, edges)].tolist():
-            if u != end and u not in before:
-                before[u] = v
+            if u != end and u not in successor:
+                successor[u] = v
                 queue.append(u)
     return None
 
 
 def _edge(levels: EdgeLevels, a: int, b: int) -> int:
+    """The position of the edge between two positions."""
     arcs = levels.space.arcs
     out = slice(arcs.starts[a], arcs.starts[a + 1])
     return int(arcs.edges[out][arcs.heads[out] == b][0])
 
 
 def _grows(level: ApproxDP, p: float, q: float) -> bool:
-    """Whether the step from p is by growth, e^epsilon p + delta, and not by saturation; at a tie it is by both."""
+    """Whether the step from p is by growth, e^epsilon p + delta, and not by saturation; false at a tie."""
     growth, delta = level.growth, float(level.delta)
     return growth * p + delta < 1 - max(q - delta, 0.0) / growth - TIGHT * p

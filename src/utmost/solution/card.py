@@ -1,6 +1,6 @@
-"""How a notebook shows a thing: a card with its first line as the title, its facts below, and pictures and tables.
+"""HTML cards for notebooks: the first line as the title, facts below, and pictures and tables.
 
-Colours and letters are those of the page around it, so that a card can be read on a dark page and on paper.
+Colours and fonts are inherited from the page, so that a card is readable in dark mode and on paper.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ BOX = (
     "background:transparent;overflow-wrap:anywhere;white-space:normal;break-inside:avoid"
 )
 MOST_NAME = 24
-"""A line that begins with at most so many letters and a colon has a name; others are said as they are."""
+"""The largest length of a name before a colon; lines with a longer one are shown as they are."""
 
 
 def card(text: str, *parts: str) -> str:
-    """A card with what a thing says of itself: its text, and below, HTML such as pictures and tables.
+    """A card with a text, and below it HTML such as pictures and tables.
 
     Parameters
     ----------
     text : str
         The title on the first line; a fact on each other one, such as "  optimal: ...".
     parts : str
-        HTML, put below as it is.
+        HTML, appended unchanged.
     """
     title, *lines = text.split("\n")
     rows = "".join(_row(line) for line in lines)
@@ -35,14 +35,15 @@ def card(text: str, *parts: str) -> str:
 
 
 def _row(line: str) -> str:
-    name, colon, said = line.strip().partition(": ")
+    """One fact as HTML, its name in a lighter shade."""
+    name, colon, fact = line.strip().partition(": ")
     if not colon or len(name) > MOST_NAME or "(" in name:
         return f"<div>{html.escape(line.strip())}</div>"
-    return f'<div><span style="opacity:.7">{html.escape(name)}</span> {html.escape(said)}</div>'
+    return f'<div><span style="opacity:.7">{html.escape(name)}</span> {html.escape(fact)}</div>'
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Rows of texts and numbers under their heads; columns of numbers, but for the first, to the right."""
+    """An HTML table of texts and numbers; columns of numbers, except the first, are right-aligned."""
     texts = [[str(part) for part in row] for row in rows]
     sides = ["right" if i and all(_is_number(row[i]) for row in texts) else "left" for i in range(len(heads))]
     cell = f"padding:.15rem .6rem;border-bottom:1px solid {LINE};text-align:"

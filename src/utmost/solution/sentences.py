@@ -1,12 +1,12 @@
-"""What a certificate says in words, made of the problem, the mechanism and the kind of proof.
+"""The sentences of certificates, derived from the problem, the mechanism and the kind of proof.
 
-One place for every sentence of a certificate. A design states its certificate with these sentences, and verification
-makes them again from what was verified: a file that says anything else is not verified.
+All sentences of certificates are here. A design states its certificate with them, and verification derives them again
+from what was verified: a file with other sentences is not verified.
 
-A *form* is a sentence, or one with places for figures that only the solver knows: how many rounds it took, by how much
-a probability was moved. These figures, and which of several ways led to the mechanism, are the solver's own account of
-its work: nothing that is proved depends on them. The only free text is the name of the file that a mechanism of the
-user's own was read from (`GIVEN`).
+A *form* is a sentence, or one with placeholders for figures that only the solver knows: the number of rounds, the
+largest change of a probability. These figures, and the method by which the mechanism was computed, are the solver's own
+account of its work: nothing that is proved depends on them. The only free text is the name of the file from which a
+user's mechanism was read (`GIVEN`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIGURES = {
     "small": r"(?:0|[1-9](?:e-[0-9]{2,3})?|0\.(?:0{0,3})[1-9])",
     "file": r"[^\x00-\x1f\x7f]{1,255}",
 }
-"""What may stand in the places of a form, by their names: a count, a small number of one digit, the name of a file."""
+"""The values of a form's placeholders, by their names: a count, a small number of one digit, the name of a file."""
 SKETCH = "the proof was left out: for a search over levels"
 
 # ---- quantities ----
@@ -56,7 +56,7 @@ NUMBER = {
     "pairs": "no private mechanism has a lower expected loss than the bound: pairs of points around every threshold",
     "prices": "no private mechanism has a lower expected loss than the bound: linear programming duality",
 }
-"""Why a number on a line is answered as well as can be, by the kind of proof."""
+"""The reasons of optimality for a number on a line, by the kind of proof."""
 UNBOUNDED = {
     "canonical": "Awan and Vadhan 2023, extended from noise to all mechanisms by averaging over translations: no "
     "private mechanism on the unbounded line has a lower worst-case expected loss, for any monotone loss",
@@ -67,7 +67,7 @@ UNBOUNDED = {
     "pairs": "no private mechanism on the unbounded line has a worst-case expected loss below the bound: pairs of "
     "points around every threshold",
 }
-"""The same on the unbounded line, where the noise is compared with all mechanisms: its loss is the same everywhere."""
+"""The reasons on the unbounded line, for the worst point: the loss of noise is the same everywhere."""
 OPEN_ON_LINE = "whether a mechanism that is not noise does better on this line is open"
 SHARE_TEST = (
     "Awan and Slavković 2020, Theorem 3.2: of all private tests of this size, the one with phi(x + 1) = upper(phi(x)) "
@@ -89,7 +89,7 @@ TALLIES = "linear programming duality over all private choices on the listed tal
 ONE_TIER = "no private mechanism loses less than the bound: one tier's own optimum, all other tiers known"
 WINDOW = "no private mechanism is wrong less often than the bound: duality on a window"
 BELOW = "has a lower expected loss than the bound,"
-"""How the reasons of a bound begin. Up to version 0.2 they said "errs less", as if there were no gap."""
+"""The common clause of the reasons of a bound. Up to version 0.2 it was "errs less", as if there were no gap."""
 ALONE = (
     f"no private mechanism {BELOW} on one of the integers alone, with the whole level spent on it (the value is the "
     "same at every table; the bound holds on average over a line of tables, hence at the worst one)"
@@ -112,7 +112,7 @@ AWAY = {
     True: "no answer of a private mechanism that is {away:,} or more from the ends in every integer, and in what they "
     f"leave over, {BELOW} on average over all of these and the tables it may come from: a flow between errors",
 }
-"""What is said of answers away from the ends, by whether rows are left over that are in no cell."""
+"""The reasons for answers away from the ends, by whether there may be rows in no cell."""
 NESTED = (
     "no private mechanism has a smaller mean absolute error of a count: a flow between the errors of all cells, dual "
     "to all noise"
@@ -129,7 +129,7 @@ KEYS_BOUND = (
     "no private mechanism shows a key more often than if every unit held one key at most and nothing else was told"
 )
 
-# ---- how a mechanism was found: the solver's account, in forms ----
+# ---- methods: the solver's account, in forms ----
 
 BY_DISTANCE = "closed form in the distance to the boundary"
 CARRIED = (BY_DISTANCE, "one shortest-path pass", "two shortest-path passes", "relaxation with a level per edge")
@@ -163,24 +163,29 @@ CHOICES = (
     "exponential mechanism",
     *TABLES,
 )
-"""Mechanisms that choices are compared with, in the order in which they are tried."""
+"""The mechanisms with which choices are compared, in the order of comparison."""
 WEAKEST, EACH, LEFT_OUT = "the strictest level for all", "a count for each tier", "tiers left out"
 CUT_OFF = "the noise is too wide for a table of best guesses: what lies beyond an end becomes that end"
 NATS = ("kl", "reverse-kl", "js")
-"""Divergences that are measured in nats."""
+"""The divergences that are measured in nats."""
 
 Notes: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Forms:
-    """What each part of a certificate may say: forms, of which one must fit.
+    """The possible words of each part of a certificate: forms, of which one must match.
 
     Attributes
     ----------
-    quantity, reason : what the value measures, and why nothing private is better
-    method : how the mechanism was found; more than one form, or one with figures, where only the solver knows
-    notes : what a careful reader should know; all of them, in order
+    quantity : str
+        The quantity of the value.
+    reason : tuple of str
+        The reasons of optimality.
+    method : tuple of str
+        How the mechanism was computed; several forms, or one with figures, where only the solver knows.
+    notes : tuple of tuples of str
+        Remarks for a careful reader; all of one tuple, in order.
     """
 
     quantity: str
@@ -190,22 +195,29 @@ class Forms:
 
 
 def forms_of(problem: Any, mechanism: Any, claim: str, evidence: Mapping[str, Any]) -> Forms:
-    """What the certificate of a solution with this claim and this evidence says, in forms.
+    """The forms of the certificate of a solution with this claim and this evidence.
 
     Parameters
     ----------
-    problem, mechanism, claim, evidence : of the solution; well-formed, as a design or a checker leaves them
+    problem : Problem
+        The problem; well-formed, like all arguments, as a design provides them or a checker has checked them.
+    mechanism : FiniteMechanism, DecayingMechanism or ExactMechanism
+        Its mechanism.
+    claim : "theorem", "bound" or "unproved"
+        The claim of the certificate.
+    evidence : mapping
+        The evidence of the certificate.
     """
     return _FORMS[problem.question](problem, mechanism, claim, evidence)
 
 
-def moved_words(moved: float) -> str:
-    """The solver's account of what it moved to make its answer private."""
-    return MOVED.format(small=f"{moved:.1g}")
+def moved_words(change: float) -> str:
+    """The note on the largest change of a probability that made a solver's answer private."""
+    return MOVED.format(small=f"{change:.1g}")
 
 
 def fits(form: str, text: str) -> bool:
-    """Whether a text is a form with figures in its places.
+    """Whether a text matches a form, with figures for its placeholders.
 
     Examples
     --------
@@ -220,21 +232,21 @@ def fits(form: str, text: str) -> bool:
 
 
 def differing(certificate: Any, forms: Forms) -> list[str]:
-    """The parts of a certificate whose words are not those that follow from what it is about, by name."""
-    found = [] if certificate.quantity == forms.quantity else ["quantity"]
+    """The names of the parts of a certificate whose words do not match the forms."""
+    names = [] if certificate.quantity == forms.quantity else ["quantity"]
     for name in ("reason", "method"):
         if not any(fits(form, getattr(certificate, name)) for form in getattr(forms, name)):
-            found.append(name)
+            names.append(name)
     notes = certificate.notes
-    told = [len(notes) == len(listed) and all(map(fits, listed, notes)) for listed in forms.notes]
-    return found if any(told) else [*found, "notes"]
+    matches = [len(notes) == len(expected) and all(map(fits, expected, notes)) for expected in forms.notes]
+    return names if any(matches) else [*names, "notes"]
 
 
 # ---- by question ----
 
 
-def _whole_space(space: Any, crossing: Any) -> Any:
-    """Which points lie in parts of a space that have no edge of those marked as crossing."""
+def _without_boundary(space: Any, crossing: Any) -> Any:
+    """Mask of the points whose component has none of the crossing edges."""
     touched = np.zeros(len(space.points), dtype=bool)
     touched[space.edge_indices[crossing].ravel()] = True
     return ~np.isin(space.components, space.components[touched])
@@ -247,7 +259,7 @@ def _binary(reason: str, anchored: str) -> Callable[..., Forms]:
         if anchored == "known":
             apart = ~np.isin(space.components, space.components[problem.data["known"]])
         else:
-            apart = _whole_space(space, truth[a] != truth[b])
+            apart = _without_boundary(space, truth[a] != truth[b])
         notes: Notes = ()
         if apart.any():
             parts = len(np.unique(space.components[apart]))
@@ -270,10 +282,10 @@ def _best_boundary(problem: Any, mechanism: Any, claim: str, evidence: Any) -> F
 
 
 def _unreached(problem: Any) -> Notes:
-    """That some points have their first preference, since no boundary is near."""
+    """The note on points that get their first preference because their component has no boundary."""
     region = problem.data["region"]
     a, b = problem.space.edge_indices.T
-    apart = int(_whole_space(problem.space, region[a] != region[b]).sum())
+    apart = int(_without_boundary(problem.space, region[a] != region[b]).sum())
     return (f"{apart} points lie in parts without a boundary: their first preference is given.",) if apart else ()
 
 
@@ -380,8 +392,8 @@ def _choice(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
     loss = problem.data["loss"]
     quantity = {"zero-one": "probability of a wrong answer", "shortfall": "expected votes behind the winner"}
     proof = proof_of_choice(evidence)
-    among = _compared(problem, mechanism)
-    reasons = among if claim == "unproved" else tuple(f"{said}; {proof}" for said in among)
+    comparisons = _compared(problem, mechanism)
+    reasons = comparisons if claim == "unproved" else tuple(f"{words}; {proof}" for words in comparisons)
     return Forms(
         quantity.get(loss, f"expected {loss} loss") + " under the prior",
         reasons,
@@ -391,29 +403,29 @@ def _choice(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
 
 
 def _compared(problem: Any, mechanism: Any) -> tuple[str, ...]:
-    """Every way to say of which choices one loses least: itself and those by a formula, and others that were tried.
+    """Every possible comparison of a choice: with those that have a formula, and with any of the others.
 
-    With the latter, tables that nobody has without solving for them, the comparison is the solver's account.
+    Whether the latter, tables that must be solved for, were compared is the solver's account.
     """
     from utmost.theory.selection.choices import formula_choices
 
-    surely = {mechanism.name, *(law.name for law in formula_choices(mechanism.contest, problem.privacy))}
-    tried = [others for many in range(len(TABLES) + 1) for others in combinations(TABLES, many)]
-    return tuple(compared_words([name for name in CHOICES if name in surely.union(others)]) for others in tried)
+    formulas = {mechanism.name, *(law.name for law in formula_choices(mechanism.contest, problem.privacy))}
+    subsets = [tables for many in range(len(TABLES) + 1) for tables in combinations(TABLES, many)]
+    return tuple(compared_words([name for name in CHOICES if name in formulas.union(tables)]) for tables in subsets)
 
 
 def proof_of_choice(evidence: Mapping[str, Any]) -> str:
-    """What bounds every private choice, by the evidence for it."""
+    """The argument that bounds every private choice, by its evidence."""
     return TRIPLES if "sides" in evidence else TALLIES if evidence else CHAINS
 
 
 def compared_words(names: list[str]) -> str:
-    """That a choice errs least among those that were tried."""
+    """The sentence that a choice has the least expected loss of those compared."""
     return f"the least expected loss of {', '.join(names)}" if len(names) > 1 else "nothing else was tried"
 
 
 def _averaged(problem: Any, mechanism: Any) -> str:
-    """Whether the value of a choice is exact, or what it was estimated on, and how precisely."""
+    """The note on whether the value of a choice is exact, or estimated, and with which standard error."""
     from utmost.theory.selection.tally_averages import as_tally_prior, expected_loss, weigh_tallies
 
     prior = as_tally_prior(problem.data["prior"], problem.space)
@@ -423,11 +435,11 @@ def _averaged(problem: Any, mechanism: Any) -> str:
 
 
 def _seen_through(problem: Any, reason: str, statistic: str) -> tuple[str, ...]:
-    """Against whom a bound on results holds (REG Definition 2).
+    """The reason, with the class of mechanisms for which a bound on results holds (REG Definition 2).
 
-    It holds for every private mechanism on tables where results have a section: a map to tables that takes neighbours
+    It holds for every private mechanism on tables where results have a section: a map to tables that maps neighbours
     to neighbours, as for counts, people counted once, and disjoint cells. Sums, overlapping counts and the pair behind
-    a mean have none. Files of earlier versions have the words without it.
+    a mean have none. Files of earlier versions have the words without the class.
     """
     space = problem.space
     disjoint = getattr(space, "moves", "any") in ("any", "exchange", "sum-zero")
@@ -443,7 +455,7 @@ def _seen_through(problem: Any, reason: str, statistic: str) -> tuple[str, ...]:
 
 
 def _joined(rest: str) -> str:
-    """The rest of a sentence after a clause was put before it."""
+    """The rest of a sentence after an inserted clause."""
     for relative in (" that ", " whose "):
         if rest.startswith(relative):
             return f", and{rest}"
@@ -463,7 +475,7 @@ def _number(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
 
 
 def tiers_method(grid: Any, mechanism: Any) -> str:
-    """How several tiers are counted, or decided about, together: by which of them go into which sum."""
+    """The method for several tiers in words, by which of them are added up in which sum."""
     if hasattr(mechanism, "window"):
         return f"linear program on a window of {mechanism.window.points} points"
     if len(mechanism.parts) == 1 and len(mechanism.parts[0]) == len(grid.lines):
@@ -472,12 +484,12 @@ def tiers_method(grid: Any, mechanism: Any) -> str:
 
 
 def _tiered_count(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
-    left = tuple(f"tier {tier + 1} is left out: its middle stands for its count" for tier in mechanism.left_out)
+    notes = tuple(f"tier {tier + 1} is left out: its middle stands for its count" for tier in mechanism.left_out)
     return Forms(
         f"expected {problem.data['loss']} loss under a uniform prior over the tiers' counts",
         (ONE_TIER,),
         (tiers_method(problem.space, mechanism),),
-        (left,),
+        (notes,),
     )
 
 
@@ -504,12 +516,12 @@ def _vector(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
     if not space.bounded:
         reason = reason.replace("on the range", "on the unbounded lattice")
     reasons = _seen_through(problem, reason, "these integers")
-    earlier = tuple(said.replace(BELOW, "errs less") for said in reasons)
+    earlier = tuple(words.replace(BELOW, "errs less") for words in reasons)
     return Forms(f"expected {loss} loss of one integer", reasons + earlier, (mechanism.name,))
 
 
 def strategy_method(space: Any, mechanism: Any) -> str:
-    """Which noise is on which sums of cells."""
+    """The noise and the sums of cells to which it is added, in words."""
     of = "cells"
     if isinstance(space, Strategy):
         alone = {first for first, weights in space.rows if len(weights) == 1}

@@ -1,8 +1,8 @@
 """Solution = problem + mechanism + value + certificate, and its verification.
 
 Every design returns one. `verify()` re-proves it from the problem and the mechanism alone: privacy on every edge,
-optimality by the condition of the theorem it relies on or by a bound recomputed from dual prices. `save` writes one
-canonical JSON file (same solution, same bytes) with a checksum; `Solution.load` reads it back.
+optimality by the conditions of its theorem or by a bound recomputed from dual prices. `save` writes one canonical JSON
+file (same solution, same bytes) with a checksum; `Solution.load` reads it back.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from utmost.theory.verifiers import BOUNDED, CHECKERS, ON_GRAPHS, bound_of, chec
 FORMAT, VERSION = "utmost-solution", 1
 CLAIMS = ("theorem", "bound", "unproved")
 MOST_CHECKED = 10_000
-"""Up to which epsilon, mu or rho mechanisms on integers are checked."""
+"""The largest epsilon, mu or rho at which mechanisms on integers are checked."""
 SMALL_GAP = 1e-6
-"""The largest gap, relative to the value, beside which a solution is called optimal."""
+"""The largest gap, relative to the value, at which a solution is called optimal."""
 USEFUL = 10
-"""A value more than so many times its bound shows no bound to people: it would say nothing."""
+"""The largest ratio of value to bound at which the bound is shown to people."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What was asked: a kind of question on a space, at privacy levels, with the rest as plain arrays."""
+    """A problem: a kind of question on a space, at privacy levels, with its parameters as plain arrays."""
 
     question: str
     space: Any
-    """A `Space`, or the integers a statistic of a table lies in: a `Line`, a `Lattice` or `Tallies`."""
+    """A `Space`, or the space of integers of a statistic: a `Line`, a `Lattice` or `Tallies`."""
     privacy: Any
     """`EdgeLevels` on a `Space`; one `Level` on integers."""
     data: Mapping[str, Any]
@@ -68,17 +68,24 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Why nothing private is better.
+    """The claim of optimality, with its evidence.
 
     Attributes
     ----------
     claim : "theorem", "bound" or "unproved"
-    reason : the theorem with its paper, or what the bound is
-    quantity : what `value` measures, with its unit
-    method : how the mechanism was found
-    bound, gap : for a bound, what no private mechanism exceeds, and how far the value is from it
-    evidence : arrays a checker needs, such as dual prices
-    notes : what a careful reader should know
+        The kind of claim.
+    reason : str
+        The theorem with its paper, or the argument of the bound.
+    quantity : str
+        The quantity and unit of `value`.
+    method : str
+        How the mechanism was computed.
+    bound, gap : float, optional
+        The bound on every private mechanism, and the distance of the value from it.
+    evidence : mapping
+        Arrays that a checker needs, such as dual prices.
+    notes : tuple of str
+        Remarks for a careful reader.
     """
 
     claim: Literal["theorem", "bound", "unproved"]
@@ -92,10 +99,10 @@ class Certificate:
 
 
 def proved_bound(problem: Problem, evidence: Mapping[str, Any]) -> float:
-    """What no private mechanism exceeds (or loses less than), by a solver's evidence and the verifier's arithmetic.
+    """The bound on every private mechanism (upper, or lower for a loss), from evidence by the verifier's arithmetic.
 
-    A solver offers evidence, such as dual prices, and states as its bound what the verifier makes of it. So there is
-    one rigorous computation of every bound, with its rounding counted; it knows nothing of how the evidence was found.
+    A solver provides evidence, such as dual prices, and states the bound that the verifier computes from it. So there
+    is one rigorous computation of every bound, including its rounding, independent of how the evidence was found.
 
     Examples
     --------
@@ -120,15 +127,27 @@ def certificate_of(
     method: str | None = None,
     notes: tuple[str, ...] | None = None,
 ) -> Certificate:
-    """The certificate of a claim, in the words that verification makes of the same problem, mechanism and evidence.
+    """The certificate of a claim, in the words that verification derives from the same problem, mechanism and evidence.
 
     Parameters
     ----------
-    problem, mechanism, claim, bound, gap, evidence : what is certified, and by what
-    reason, method, notes : the solver's account, where `sentences` has several forms or leaves places for its figures
+    problem : Problem
+        The problem.
+    mechanism : FiniteMechanism, DecayingMechanism or ExactMechanism
+        Its mechanism.
+    claim : "theorem", "bound" or "unproved"
+        The kind of claim.
+    bound, gap : float, optional
+        The bound, and the distance of the value from it.
+    evidence : mapping, optional
+        Arrays that a checker needs.
+    reason, method : str, optional
+        The solver's account, where `sentences` has several forms or leaves places for its figures.
+    notes : tuple of str, optional
+        The same for notes.
     """
-    shown = {} if evidence is None else evidence
-    forms = forms_of(problem, mechanism, claim, shown)
+    evidence_or_none = {} if evidence is None else evidence
+    forms = forms_of(problem, mechanism, claim, evidence_or_none)
     return Certificate(
         claim,
         forms.reason[0] if reason is None else reason,
@@ -136,18 +155,18 @@ def certificate_of(
         forms.method[0] if method is None else method,
         bound,
         gap,
-        shown,
+        evidence_or_none,
         forms.notes[0] if notes is None else notes,
     )
 
 
 def sketched(problem: Problem, mechanism: Any, value: float) -> Solution:
-    """A solution whose proof was left out, for a search over many levels: nothing is released from it."""
+    """A solution without a proof, for a search over many levels: nothing is released from it."""
     return Solution(problem, mechanism, value, Certificate("unproved", SKETCH, "", ""))
 
 
 def gap_in_words(gap: float, ratio: float | None) -> str:
-    """A gap as it is; of errors in some unit, which may be very small or large, as a share of the bound.
+    """A gap in words; for errors in some unit, which may be very small or large, as a share of the bound.
 
     Examples
     --------
@@ -166,16 +185,22 @@ def gap_in_words(gap: float, ratio: float | None) -> str:
 
 @dataclass(frozen=True)
 class Verification:
-    """What a verification found; true if the mechanism is private and its claim of optimality holds.
+    """The outcome of a verification; true if the mechanism is private and its claim of optimality holds.
 
     Attributes
     ----------
-    private : whether privacy holds on every edge
-    optimal : what is proved about optimality: "theorem", "bound" or "unproved"
-    gap : how far the value may be from the best possible
-    checks : every check made, each with its outcome in words
-    relies_on : the theorem or argument that makes the checks a proof, in the checker's own words
-    ratio : of errors in some unit, how many times the bound the value is; None for probabilities, and without a bound
+    private : bool
+        Whether privacy holds on every edge.
+    optimal : "theorem", "bound" or "unproved"
+        What is proved about optimality.
+    gap : float
+        Upper bound on the distance of the value from the optimum.
+    checks : tuple of Check
+        All checks, each with its outcome in words.
+    relies_on : str
+        The theorem or argument that makes the checks a proof, in the checker's own words.
+    ratio : float, optional
+        For errors in some unit, the value divided by the bound; None for probabilities, and without a bound.
     """
 
     private: bool
@@ -203,7 +228,7 @@ class Verification:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The best mechanism for a problem, its value, and the proof.
+    """The best mechanism for a problem, its value, and its certificate.
 
     Examples
     --------
@@ -215,26 +240,26 @@ class Solution:
 
     problem: Problem
     mechanism: Any
-    """A `FiniteMechanism` or `DecayingMechanism`, which integers certify, or an `ExactMechanism`, private as it is."""
+    """A `FiniteMechanism` or `DecayingMechanism`, certified in integers, or an `ExactMechanism` with an exact law."""
     value: float
     certificate: Certificate
     weights: tuple[Weights, int] | None = None
-    """Integer weights and bits of their total, where a file brought them; else `certified` makes them."""
+    """Integer weights and the bits of their total, from a file; otherwise `certified` computes them."""
     from_file: bool = False
-    """Whether it was read from a file: then the words of its certificate are the file's own, which nobody checked."""
+    """Whether it was read from a file: then the words of its certificate are the file's own and unchecked."""
 
     @cached_property
     def certified(self) -> CertifiedMechanism | CertifiedRecipe:
-        """The mechanism as integers, proved private in exact arithmetic; `CannotCertify` if that fails."""
+        """The mechanism as integer weights, proved private in exact arithmetic; `CannotCertify` if that fails."""
         if isinstance(self.mechanism, DecayingMechanism):
             return CertifiedRecipe(self.mechanism, self.problem.privacy)
         if self.weights is None:
             return certify_on(self.mechanism, self.problem.privacy)
         weights, bits = self.weights
-        moved = moved_by(weights, bits, self.mechanism.matrix)
-        if moved > MOST_MOVED:
-            raise CannotCertify(f"the integers differ from the design by {moved:.2g}: they do not certify it.")
-        return CertifiedMechanism(weights, bits, self.mechanism.outputs, self.problem.privacy, moved)
+        change = moved_by(weights, bits, self.mechanism.matrix)
+        if change > MOST_MOVED:
+            raise CannotCertify(f"the integers differ from the design by {change:.2g}: they do not certify it.")
+        return CertifiedMechanism(weights, bits, self.mechanism.outputs, self.problem.privacy, change)
 
     def sample(self, point: Any) -> Any:
         """One exact draw at a private point: from the exact law, or from the certified integers."""
@@ -242,19 +267,21 @@ class Solution:
         return self.mechanism.sample(point) if exact else self.certified.sample(point)
 
     def binding(self, point: Any) -> Binding | None:
-        """What limits the truth at a point of `binary.extend` or `balanced`: a known point, and the path to it.
+        """The binding constraint at a point of `binary.extend` or `balanced`: a known point, and the path from it.
 
         A private mechanism cannot tell the truth more often at `point` than the values known elsewhere allow. The
         result names the known point whose limit is attained, the path that carries it, the limit at each step of the
-        path, and for how many steps it grows before it saturates. None where nothing limits it: the truth is told.
+        path, and the number of steps in which it grows before it saturates. None if there is no constraint: then the
+        truth has probability 1.
 
         Parameters
         ----------
-        point : point of the space
+        point : hashable
+            A point of the space.
 
         Examples
         --------
-        BIN Example 3: what limits v2 is not v1, its neighbour, but v4, two steps away.
+        BIN Example 3: v2 is not limited by v1, its neighbour, but by v4, two steps away.
 
         >>> import utmost as um
         >>> graph = um.Space.from_edges([("v1", "v2"), ("v2", "v3"), ("v3", "v4")])
@@ -277,63 +304,65 @@ class Solution:
     def verify(self) -> Verification:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
         problem, claim = self.problem, self.certificate.claim
-        privacy, lost = self._check_privacy()
+        privacy, value_loss = self._check_privacy()
         expected, checker = CHECKERS[problem.question][0], checker_of(problem.question)
         try:
             if problem.question in ON_GRAPHS:
                 self._require_graph()
             optimality, gap = checker(problem, self)
-        except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
+        except UtmostError as reason:  # any other error would be a bug of ours, not a defect of the file
             optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
         except (ArithmeticError, MemoryError) as reason:
             if not self.from_file:
                 raise
             detail = f"a number of the file is too large, or too small, to be checked ({type(reason).__name__})"
             optimality, gap = (Check("optimality", False, detail),), float("inf")
-        expected = claim if expected == "as stated" else expected  # the checker looks at what is claimed
+        expected = claim if expected == "as stated" else expected  # the checker depends on the claim
         unchecked = expected == "theorem" and problem.question not in BOUNDED and self.certificate.bound is not None
         if claim != expected or claim not in CLAIMS or unchecked:
             optimality += (Check("claim", False, f"it claims {claim!r}, which its kind of certificate does not prove"),)
         optimality += self._check_gap()
-        if privacy.passed and all(check.passed for check in optimality):  # of what fails, no words follow
+        if privacy.passed and all(check.passed for check in optimality):  # words follow from passed checks only
             optimality += self._check_words()
-        held = all(check.passed for check in optimality)
-        proved: Any = expected if held else "unproved"
-        relied = (checker.__doc__ or "").partition("\n")[0]
+        passed = all(check.passed for check in optimality)
+        proved: Any = expected if passed else "unproved"
+        relies_on = (checker.__doc__ or "").partition("\n")[0]
         ratio = self._times(self.value - gap) if proved == "bound" and math.isfinite(gap) else None
-        return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied, ratio)
+        return Verification(privacy.passed, proved, gap + value_loss, (privacy, *optimality), relies_on, ratio)
 
     def _require_graph(self) -> None:
-        """Refuse what a question on a graph cannot be about, before a checker looks at it."""
+        """Refuse a problem or mechanism of the wrong kind for a question on a graph, before it is checked."""
         problem, mechanism = self.problem, self.mechanism
         graph = isinstance(problem.space, Space) and isinstance(problem.privacy, EdgeLevels)
         if not graph or not isinstance(mechanism, Rows) or len(mechanism.points) != len(problem.space.points):
             raise InvalidInput(f"{self.problem.question} is about the points of a graph, and a mechanism on them.")
 
     def _is_closed(self) -> bool:
-        """Whether the value is the best possible, up to a gap that no reader would call one."""
+        """Whether the value is optimal up to a negligible gap."""
         c = self.certificate
         return c.bound is None or (c.gap or 0.0) <= max(SMALL_GAP * abs(self.value), 1e-12)
 
     def _times(self, bound: float) -> float | None:
-        """How many times a lower bound the value is, where it is an error in some unit."""
+        """The ratio of the value to a lower bound, for errors in some unit; None for others."""
         if not self.problem.question.startswith(("number.", "workload.")):
             return None
         return self.value / bound if bound > 0 else math.inf
 
     def _check_gap(self) -> tuple[Check, ...]:
-        """A stated bound and the stated gap must fit the value."""
+        """Check that the stated bound and gap are consistent with the value."""
         c = self.certificate
         if c.bound is None:
             return ()
-        apart = abs(self.value - c.bound)
-        same = c.gap is not None and abs(c.gap - apart) <= 1e-9 * max(1.0, abs(self.value))
+        distance = abs(self.value - c.bound)
+        is_consistent = c.gap is not None and abs(c.gap - distance) <= 1e-9 * max(1.0, abs(self.value))
         return (
-            () if same else (Check("gap", False, f"it states a gap of {c.gap}; value and bound are {apart:.6g} apart"),)
+            ()
+            if is_consistent
+            else (Check("gap", False, f"it states a gap of {c.gap}; value and bound are {distance:.6g} apart"),)
         )
 
     def _check_words(self) -> tuple[Check, ...]:
-        """The words of the certificate must be those that follow from what was verified; a file may hold any."""
+        """Check that the words of the certificate follow from what was verified; a file may hold any."""
         c = self.certificate
         if (c.claim, c.reason, c.quantity, c.method, c.notes) == ("unproved", SKETCH, "", "", ()):
             return ()
@@ -345,7 +374,7 @@ class Solution:
         return (Check("words", False, detail),) if wrong else ()
 
     def _check_privacy(self) -> tuple[Check, float]:
-        """Privacy in exact arithmetic, and what the integers may cost in value."""
+        """Check privacy in exact arithmetic; also the largest effect of the integers on the value."""
         levels = self.problem.privacy
         if isinstance(self.mechanism, ExactMechanism):
             return self.mechanism.prove(self.problem.space, levels), 0.0
@@ -357,9 +386,9 @@ class Solution:
             return Check("privacy", bool(worst < 1e-9), detail), 0.0
         try:
             if isinstance(self.mechanism, DecayingMechanism):
-                moved = self.certified.moved
-                detail = f"{levels} by Lemma 2 of docs/certification.md, no event moved by more than {moved:.1g}"
-                return Check("privacy", True, f"{detail}; {REASON}"), moved
+                change = self.certified.moved
+                detail = f"{levels} by Lemma 2 of docs/certification.md, no event moved by more than {change:.1g}"
+                return Check("privacy", True, f"{detail}; {REASON}"), change
             sums = self.mechanism.matrix.sum(axis=1)
             if np.abs(sums - 1).max(initial=0.0) > 1e-12:
                 return Check("privacy", False, "a row of the design does not add up to 1"), 0.0
@@ -375,14 +404,14 @@ class Solution:
         return Check("privacy", True, detail), certified.moved
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the solution as one JSON file; the file is complete or not there at all."""
+        """Write the solution as one JSON file, atomically."""
         from utmost.solution.solution_file import solution_to_json
 
         return write_checked(path, solution_to_json(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
-        """Read a solution written by `save`; `BadFile` if it was changed, cut short or is of another version."""
+        """Read a solution written by `save`; `BadFile` if it was changed, truncated or is of another version."""
         from utmost.solution.solution_file import solution_from_json
 
         return solution_from_json(read_checked(path, FORMAT, VERSION, "solution"))
@@ -391,20 +420,20 @@ class Solution:
         c = self.certificate
         bound = []
         if c.bound is not None:
-            does = (
+            verb = (
                 "loses less than"
                 if self.problem.question.startswith(("finite.", "choice.", "number.", "keys."))
                 else "exceeds"
             )
             gap = gap_in_words(c.gap or 0.0, self._times(c.bound))
-            bound = [f"  bound: no private mechanism {does} {c.bound + 0.0:.10g} (gap {gap})"]
+            bound = [f"  bound: no private mechanism {verb} {c.bound + 0.0:.10g} (gap {gap})"]
         if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
             words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}
-            said = [f"    {name}: {text!r}" for name, text in words.items()] + [
+            quoted_lines = [f"    {name}: {text!r}" for name, text in words.items()] + [
                 f"    note: {note!r}" for note in c.notes
             ]
             head = [f"{self.problem}", f"  value: {self.value:.10g}"]
-            return "\n".join([*head, *bound, "  in the file's own words, which nobody checked:", *said])
+            return "\n".join([*head, *bound, "  in the file's own words, which nobody checked:", *quoted_lines])
         lines = [
             f"{self.problem}",
             f"  value: {self.value:.10g} ({c.quantity})",

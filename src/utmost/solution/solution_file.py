@@ -1,4 +1,4 @@
-"""A solution as plain data, and back: what a saved file and a report hold. Nothing that is read is believed."""
+"""Round-trip a solution through plain JSON data, for saved files and reports; data that are read are untrusted."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from utmost.space.integers import unlisted_from_json, unlisted_to_json
 from utmost.theory.verifiers import CHECKERS
 
 LARGEST = 2**200
-"""More than any sum over a table; its fourth power is still a float."""
+"""A bound on every number of a file: above any sum over a table, and its fourth power is still a float."""
 
 
 def solution_to_json(solution: Solution) -> dict[str, Any]:
-    """Plain data that `solution_from_json` reads back: what a file holds."""
+    """The solution as plain JSON data; the inverse of `solution_from_json`."""
     p, m, c = solution.problem, solution.mechanism, solution.certificate
     return {
         "format": FORMAT,
@@ -62,7 +62,7 @@ def solution_to_json(solution: Solution) -> dict[str, Any]:
 
 
 def solution_from_json(content: dict[str, Any]) -> Solution:
-    """The solution that plain data describe; `BadFile` for what cannot be one."""
+    """The solution written by `solution_to_json`; `BadFile` if the data are invalid."""
     require_small_numbers(content)
     try:
         p, m, c = content["problem"], content["mechanism"], dict(content["certificate"])
@@ -91,12 +91,12 @@ def solution_from_json(content: dict[str, Any]) -> Solution:
         raise (
             reason if isinstance(reason, BadFile) else BadFile(f"the file holds an impossible solution: {reason}")
         ) from None
-    except NONSENSE as wrong:
-        raise BadFile(f"the file lacks a part of a solution, or holds nonsense ({wrong}); save it again.") from None
+    except NONSENSE as error:
+        raise BadFile(f"the file lacks a part of a solution, or holds nonsense ({error}); save it again.") from None
 
 
 def require_small_numbers(content: Any) -> None:
-    """Refuse plain data with a whole number larger than any that Utmost writes: all work is sized by such numbers.
+    """Refuse data with an integer larger than any that Utmost writes, since such numbers determine all work.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def require_small_numbers(content: Any) -> None:
 
 
 def _within_reason(level: Any) -> Any:
-    """Refuse a level so weak that proving it would fill the memory: exact laws are proved with all their digits."""
+    """Refuse a level so weak that its exact proof would fill the memory."""
     sizes = [getattr(level, name, 0) for name in ("exponent", "mu", "rho")]  # rationals of any size, or infinity
     if any(size > MOST_CHECKED and size != math.inf for size in (*sizes, getattr(level, "log_growth", 0.0))):
         raise BadFile(f"the file promises {level}: beyond {MOST_CHECKED:g} nothing is protected, and nothing checked.")
@@ -124,6 +124,7 @@ def _within_reason(level: Any) -> Any:
 
 
 def _mechanism_from_json(problem: Problem, data: Mapping[str, Any]) -> Any:
+    """The mechanism of a file, of the kind that its problem has."""
     if not isinstance(problem.space, Space):
         return law_from_json(data)
     level = problem.privacy.single
@@ -137,7 +138,7 @@ def _mechanism_from_json(problem: Problem, data: Mapping[str, Any]) -> Any:
 
 
 def _weights_to_json(solution: Solution) -> dict[str, Any] | None:
-    """The certified integers as decimal strings, since other readers' numbers are floats; None without them."""
+    """The certified integers as decimal strings, as other JSON readers use floats; None without them."""
     if isinstance(solution.mechanism, ExactMechanism):
         return None
     try:
@@ -150,6 +151,7 @@ def _weights_to_json(solution: Solution) -> dict[str, Any] | None:
 
 
 def _weights_from_json(data: Any, mechanism: FiniteMechanism) -> tuple[Weights, int] | None:
+    """The certified integers and the bits of their total, checked; None without them."""
     if data is None:
         return None
     bits = int(data["bits"])
@@ -163,8 +165,9 @@ def _weights_from_json(data: Any, mechanism: FiniteMechanism) -> tuple[Weights, 
 
 
 def _value_to_json(value: Any) -> Any:
+    """A parameter or piece of evidence as plain JSON data."""
     if isinstance(value, np.ndarray):
-        shape = {"shape": list(value.shape)} if not value.size and value.ndim > 1 else {}  # [] does not tell it
+        shape = {"shape": list(value.shape)} if not value.size and value.ndim > 1 else {}  # [] does not determine it
         return {"array": value.tolist(), "type": value.dtype.kind, **shape}
     if isinstance(value, tuple):
         return {"labels": [label_to_json(part) for part in value]}
@@ -176,6 +179,7 @@ def _value_to_json(value: Any) -> Any:
 
 
 def _value_from_json(data: Any) -> Any:
+    """The value written by `_value_to_json`."""
     match data:
         case {"array": values, "type": kind}:
             array = np.array(values, dtype={"b": bool, "i": np.int64, "f": float}[kind])

@@ -1,8 +1,8 @@
-"""Levels that differ from edge to edge: more protection where more is needed (HET).
+"""Heterogeneous privacy: a level for every edge of a space (HET).
 
-`EdgeLevels` is one level for every edge of a space, held as arrays aligned with `space.edges`, so two million edges
-fit easily. Every design takes one level or an `EdgeLevels` as its `privacy`; inside, all of them see an `EdgeLevels`.
-A mechanism with levels per edge spends the weakest of them.
+`EdgeLevels` holds one level for every edge as arrays aligned with `space.edges`, so that two million edges fit easily.
+Every design takes one level or an `EdgeLevels` as its `privacy`, and converts it to an `EdgeLevels`. A mechanism with
+levels per edge spends the weakest of them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class EdgeLevels:
 
     Attributes
     ----------
-    space : the space whose edges carry the levels
-    growth, delta : arrays of e^epsilon and delta per edge, NaN where the level is of another kind
-
-    One level for all edges lists none of them until a calculation needs them.
+    space : Space
+        The space whose edges have the levels.
+    growth, delta : array of float
+        e^epsilon and delta per edge, NaN where the level is of another kind. One level for all edges is expanded to
+        arrays only when needed.
     """
 
     def __init__(
@@ -48,16 +49,16 @@ class EdgeLevels:
     ) -> None:
         self.space, self._delta, self._epsilon = space, delta, epsilon
         if which is not None and len(named) > 1:  # only levels that some edge has
-            used, inverse = np.unique(which, return_inverse=True)
-            named, which = [named[int(i)] for i in used], inverse.astype(np.int32)
-        self._named, self._given = tuple(named), which
+            occurring, inverse = np.unique(which, return_inverse=True)
+            named, which = [named[int(i)] for i in occurring], inverse.astype(np.int32)
+        self._named, self._stated_which = tuple(named), which
 
     @cached_property
     def _which(self) -> NDArray[np.int32] | None:
-        """Which of the named levels each edge has; one level for all edges makes them only when asked."""
-        if self._given is None and self._named:
+        """The position of each edge's level among the named ones; None where levels are arrays."""
+        if self._stated_which is None and self._named:
             return np.broadcast_to(np.int32(0), (self.space.edge_count,))
-        return self._given
+        return self._stated_which
 
     @cached_property
     def growth(self) -> Floats:
@@ -75,9 +76,9 @@ class EdgeLevels:
         return self._spread([float(v.delta) if isinstance(v, ApproxDP) else math.nan for v in self._named])
 
     def _spread(self, values: Sequence[float]) -> Floats:
-        """A value per named level as a value per edge."""
+        """Expand a value per named level to a value per edge."""
         assert self._which is not None
-        if len(values) == 1:  # one number seen as many, so that the edges of a large complete space cost nothing
+        if len(values) == 1:  # broadcast, so that the edges of a large complete space take no memory
             return np.broadcast_to(np.array(values, dtype=float), self._which.shape)
         return np.array(values, dtype=float)[self._which] if values else np.zeros(0)
 
@@ -98,7 +99,7 @@ class EdgeLevels:
         return self._named[0] if len(self._named) == 1 else None
 
     def numbers(self) -> NDArray[np.int64]:
-        """A number per edge that edges of the same level share."""
+        """A number per edge, equal for edges of the same level."""
         if self._which is not None:
             return self._which.astype(np.int64)
         return np.unique(np.column_stack([self.growth, self.delta]), axis=0, return_inverse=True)[1].ravel()
@@ -119,62 +120,63 @@ class EdgeLevels:
         return np.asarray(dijkstra(self.space.graph(self.log_growth()))) if n else np.zeros((0, 0))
 
     def kinds(self) -> tuple[Level, ...]:
-        """The distinct levels, where they were given as levels; an example each of pure and approximate otherwise."""
+        """The distinct levels; where levels are arrays, one example each of a pure and of an approximate one."""
         if self._epsilon is None:
             return self._named
         return tuple(self[int(np.argmax(mask))] for mask in (self.delta == 0, self.delta > 0) if mask.any())
 
     def require(self, accept: type[Level] | tuple[type[Level], ...], what: str) -> None:
-        """Refuse levels that a theory does not cover; `what` names what it covers and the alternative."""
+        """Refuse levels that a theory does not cover; `what` states what it covers and the alternative."""
         for level in self.kinds():
             if not isinstance(level, accept):
                 raise UnsupportedLevel(f"{level} is not covered here: {what}")
 
     def upper(self, edges: NDArray[Any], alpha: Floats) -> Floats:
         """`Level.upper` of each edge's own level, at each edge's own alpha."""
-        return self._each(edges, alpha, upward=True)
+        return self._bound(edges, alpha, upward=True)
 
     def lower(self, edges: NDArray[Any], alpha: Floats) -> Floats:
         """`Level.lower` of each edge's own level, at each edge's own alpha."""
-        return self._each(edges, alpha, upward=False)
+        return self._bound(edges, alpha, upward=False)
 
-    def _each(self, edges: NDArray[Any], alpha: Floats, upward: bool) -> Floats:
+    def _bound(self, edges: NDArray[Any], alpha: Floats, upward: bool) -> Floats:
+        """`upper` or `lower`, edge by edge."""
         formula = approx_upper if upward else approx_lower
-        result = formula(self.growth[edges], self.delta[edges], alpha)
+        bounds = formula(self.growth[edges], self.delta[edges], alpha)
         for number, level in enumerate(self._named):
             if not isinstance(level, ApproxDP):
                 assert self._which is not None
-                mine = self._which[edges] == number
-                result[mine] = level._upper(alpha[mine]) if upward else level._lower(alpha[mine])
-        return result
+                is_at_level = self._which[edges] == number
+                bounds[is_at_level] = level._upper(alpha[is_at_level]) if upward else level._lower(alpha[is_at_level])
+        return bounds
 
     def move(self, edges: NDArray[Any], p: Floats, q: Floats) -> tuple[Floats, Floats]:
         """`upper` of p and `lower` of q = 1 - p, of each edge's own level; neither is 0 by underflow."""
         higher, lower = approx_move(self.growth[edges], self.delta[edges], p, q)
-        keeps = (self.delta[edges] == 0) & np.isfinite(self.growth[edges])
+        keeps_positive = (self.delta[edges] == 0) & np.isfinite(self.growth[edges])
         for number, level in enumerate(self._named):
             if not isinstance(level, ApproxDP):
                 assert self._which is not None
-                mine = self._which[edges] == number
-                higher[mine], lower[mine] = level.move(p[mine], q[mine])
-                keeps[mine] = level.keeps_positive
-        return higher, held(lower, keeps & (q > 0))
+                is_at_level = self._which[edges] == number
+                higher[is_at_level], lower[is_at_level] = level.move(p[is_at_level], q[is_at_level])
+                keeps_positive[is_at_level] = level.keeps_positive
+        return higher, held(lower, keeps_positive & (q > 0))
 
     def intercepts(self, edges: NDArray[Any], slopes: Floats) -> Floats:
         """The least intercepts with which lines of these slopes lie above each edge's `upper`."""
         if self.single is not None:
             return self.single.intercept(slopes)
-        numbers, found = self.numbers()[edges], np.empty(len(slopes))
+        numbers, intercepts = self.numbers()[edges], np.empty(len(slopes))
         for number in np.unique(numbers).tolist():
-            mine = numbers == number
-            found[mine] = self[int(edges[mine][0])].intercept(slopes[mine])
-        return found
+            is_at_level = numbers == number
+            intercepts[is_at_level] = self[int(edges[is_at_level][0])].intercept(slopes[is_at_level])
+        return intercepts
 
     def tangents(self, edges: NDArray[np.int64], slopes: Floats) -> EdgeLevels:
-        """(epsilon, delta) levels that these imply: one for each edge and slope e^epsilon listed; edges may repeat.
+        """(epsilon, delta) levels that these imply: one for each listed edge and slope e^epsilon; edges may repeat.
 
-        A line of slope s above a level's concave `upper` is an (ln s, delta)-promise, delta being where it starts. So
-        what every mechanism at curved levels keeps is a set of such promises, as many as a linear program can hold.
+        A line of slope s above a level's concave `upper` is an (ln s, delta) level, with its intercept as delta. So
+        every mechanism at curved levels satisfies such levels, as many as a linear program can hold.
         """
         space = Space(self.space.points, self.space.edge_indices[edges])
         delta = np.clip(self.intercepts(edges, slopes) * (1 + 1e-12) + 1e-16, 0.0, 1.0)
@@ -188,19 +190,19 @@ class EdgeLevels:
         for number, level in enumerate(self._named):
             if not isinstance(level, ApproxDP):
                 assert self._which is not None
-                mine = self._which[edges] == number
-                p[mine], q[mine] = level.even_share()
+                is_at_level = self._which[edges] == number
+                p[is_at_level], q[is_at_level] = level.even_share()
         return p, q
 
     def take(self, edges: NDArray[Any], space: Space) -> EdgeLevels:
-        """The levels of these edges, for a space that has just them."""
+        """The levels of these edges, for a space with exactly these edges."""
         if self._which is not None:
             return EdgeLevels(space, named=self._named, which=self._which[edges])
         assert self._epsilon is not None
         return EdgeLevels(space, epsilon=self._epsilon[edges], delta=self.delta[edges])
 
     def to_json(self) -> Any:
-        """The levels as plain data: one level, or a list of levels and which edge has which."""
+        """The levels as plain JSON data: one level, or a list of levels and the position of each edge's level."""
         if self.single is not None:
             return self.single.to_json()
         if self._which is not None:
@@ -231,15 +233,16 @@ def per_edge(
 
     Parameters
     ----------
-    space : the space whose edges get the levels
-    levels : mapping or callable
-        {(a, b): level}; every edge must be named, in either direction, unless there is a `default`. Or a function of
-        two neighbours that gives their level or epsilon, the same in either direction; it is asked once for each
+    space : Space
+        The space whose edges get the levels.
+    levels : mapping or callable, optional
+        {(a, b): level}; every edge must be listed, in either direction, unless there is a `default`. Or a function of
+        two neighbours that returns their level or epsilon, the same in either direction; it is called once for each
         direction of each edge.
-    epsilon, delta : arrays
-        One entry per edge; `delta` is 0 if left out.
-    default : level or number
-        For the edges that `levels` leaves out.
+    epsilon, delta : array of float, optional
+        One entry per edge; `delta` is 0 by default.
+    default : level or number, optional
+        For the edges that `levels` does not list.
 
     Examples
     --------
@@ -302,7 +305,7 @@ def personalized(space: Space, levels_by_person: Sequence[Level | Number]) -> Ed
 
 
 def on_edges(space: Space, privacy: Privacy) -> EdgeLevels:
-    """What an argument `privacy` means on a space: one level for all its edges, or the levels it has per edge."""
+    """An argument `privacy` as levels of the edges of a space: one for all of them, or the levels per edge."""
     if isinstance(privacy, EdgeLevels):
         if privacy.space is not space and privacy.space != space:
             raise InvalidInput(f"the levels belong to {privacy.space!r}, not to {space!r}; make them with per_edge.")
@@ -329,25 +332,25 @@ def levels_from_json(space: Space, data: Any) -> EdgeLevels:
 
 
 def _from_function(space: Space, level_of: Callable[[Any, Any], Level | Number]) -> EdgeLevels:
-    """The levels that a function of two neighbours gives; it must not depend on their order."""
-    known: dict[Any, Level] = {}
+    """The levels that a function of two neighbours returns; it must not depend on their order."""
+    cache: dict[Any, Level] = {}
 
-    def ask(a: Any, b: Any) -> Level:
-        given = level_of(a, b)
+    def level_between(a: Any, b: Any) -> Level:
+        privacy = level_of(a, b)
         try:
-            if not isinstance(given, Hashable):
-                return as_level(given)
-            kind = (type(given), given)  # True is 1 otherwise
-            if kind not in known:
-                known[kind] = as_level(given)
-            return known[kind]
+            if not isinstance(privacy, Hashable):
+                return as_level(privacy)
+            key = (type(privacy), privacy)  # otherwise True would be 1
+            if key not in cache:
+                cache[key] = as_level(privacy)
+            return cache[key]
         except InvalidInput as reason:
             raise InvalidInput(f"for the neighbours {a!r} and {b!r} the function of levels fails: {reason}") from None
 
     numbers: dict[Level, int] = {}
     which = np.zeros(len(space.edge_indices), dtype=np.int32)
     for edge, (a, b) in enumerate(space.edges):
-        level, back = ask(a, b), ask(b, a)
+        level, back = level_between(a, b), level_between(b, a)
         if level != back:
             raise InvalidInput(
                 f"the function of levels gives {level} from {a!r} to {b!r} and {back} from {b!r} to {a!r}; a promise "
@@ -358,18 +361,19 @@ def _from_function(space: Space, level_of: Callable[[Any, Any], Level | Number])
 
 
 def _from_mapping(space: Space, levels: Mapping[Any, Level | Number], default: Level | Number | None) -> EdgeLevels:
-    given = [as_level(level) for level in levels.values()]
+    """The levels of a mapping {(a, b): level}."""
+    level_list = [as_level(level) for level in levels.values()]
     positions = edge_positions(space, levels.keys())
     base = [] if default is None else [as_level(default)]
-    distinct = list(dict.fromkeys([*base, *given]))
+    distinct = list(dict.fromkeys([*base, *level_list]))
     number = {level: i for i, level in enumerate(distinct)}
     which = np.full(len(space.edge_indices), 0 if base else -1, dtype=np.int32)
-    seen: dict[int, Level] = {}
-    for edge, level in zip(positions.tolist(), given, strict=True):
-        if seen.setdefault(edge, level) != level:
+    level_of: dict[int, Level] = {}
+    for edge, level in zip(positions.tolist(), level_list, strict=True):
+        if level_of.setdefault(edge, level) != level:
             a, b = space.edges[edge]
             raise InvalidInput(
-                f"the edge between {a!r} and {b!r} has two levels, {seen[edge]} and {level}; give it one."
+                f"the edge between {a!r} and {b!r} has two levels, {level_of[edge]} and {level}; give it one."
             )
         which[edge] = number[level]
     if len(which) and which.min() < 0:
@@ -379,6 +383,7 @@ def _from_mapping(space: Space, levels: Mapping[Any, Level | Number], default: L
 
 
 def _aligned(values: Any, m: int, name: str) -> Floats:
+    """Numbers as an array with one entry per edge, checked."""
     try:
         array = np.array(values, dtype=float)  # a copy: levels do not change with the caller's array
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
-"""The families of spaces people ask about: counts, sums, grids of counts, databases, histograms.
+"""Constructors of named families of spaces: counts, sums, grids of counts, databases, histograms.
 
-Each knows its size and its distances in closed form and makes its edges when first needed (`family.py`).
+Each has its size and its distances in closed form and makes its edges when first needed (`family.py`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from utmost.space.graph import Space, label_from_json
 
 
 def path(n: int) -> Space:
-    """N points 0..n-1 in a row."""
+    """The path with points 0..n-1."""
     return Space.of(known.Path(as_whole(n, "n")))
 
 
 def counts(people: int) -> Space:
-    """How many of so many people have a property: 0..people, one apart.
+    """Counts of people with a property: 0..people, neighbours differ by one.
 
     Examples
     --------
@@ -35,35 +35,35 @@ def counts(people: int) -> Space:
 
 
 def sums(people: int, largest: int, neighbours: Neighbours = "replace") -> Space:
-    """A sum of values 0..largest over so many people: results up to `largest` apart are neighbours.
+    """Sums of values 0..largest over `people` people: results up to `largest` apart are neighbours.
 
-    One person moves the sum by at most `largest`, whether replaced, added or removed, so both kinds of neighbours are
-    given the same edges (a few at the top end join sums that no coming or going joins: safe, and it keeps the space
-    Toeplitz); the kind is kept for reports.
+    One person changes the sum by at most `largest`, whether replaced, added or removed, so both adjacencies have the
+    same edges (a few at the top end are not needed for add-remove: safe, and it keeps the space Toeplitz); the
+    adjacency is recorded for reports.
     """
     return Space.of(known.Sums(as_whole(people, "people"), as_whole(largest, "largest"), as_neighbours(neighbours)))
 
 
 def differences(people: int, neighbours: Neighbours) -> Space:
-    """How many more say yes than no among at most so many people: -people..people.
+    """The number of yes answers less that of no answers among at most `people` people: -people..people.
 
-    Replacing a person moves it by at most 2 (a yes for a no), adding or removing one by at most 1.
+    Replacing a person changes it by at most 2 (a yes for a no), adding or removing one by at most 1.
     """
     return Space.of(known.Differences(as_whole(people, "people"), as_neighbours(neighbours)))
 
 
 def cycle(n: int) -> Space:
-    """N points 0..n-1 in a ring."""
+    """The cycle with points 0..n-1."""
     return Space.of(known.Cycle(as_whole(n, "n")))
 
 
 def complete(n: int) -> Space:
-    """N points 0..n-1, each a neighbour of every other."""
+    """The complete graph with points 0..n-1: every two are neighbours."""
     return Space.of(known.Complete(as_whole(n, "n")))
 
 
 def grid(shape: Sequence[int], metric: Literal["chebyshev", "manhattan"] = "chebyshev") -> Space:
-    """Tuples of counts: one person moves all of them by at most one each ("chebyshev", king's moves) or one in all.
+    """Tuples of counts: one person changes each of them by at most one ("chebyshev"), or one of them ("manhattan").
 
     Examples
     --------
@@ -79,9 +79,9 @@ def grid(shape: Sequence[int], metric: Literal["chebyshev", "manhattan"] = "cheb
 
 
 def hamming(people: int, values: int | Sequence[Any]) -> Space:
-    """All databases of so many people with one value each; neighbours differ in one person's value.
+    """All databases of `people` people with one value each; neighbours differ in one person's value.
 
-    `values` is how many there are (0, 1, ...) or the values themselves.
+    `values` is the number of values (0, 1, ...) or the values themselves.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def hamming(people: int, values: int | Sequence[Any]) -> Space:
 
 
 def histograms(people: int, bins: int, neighbours: Neighbours = "replace") -> Space:
-    """How people spread over bins: exactly so many and one moves (replace), or at most so many and one comes or goes.
+    """Histograms of exactly `people` people over bins ("replace"), or of at most that many ("add-remove").
 
     Examples
     --------
@@ -111,7 +111,7 @@ def histograms(people: int, bins: int, neighbours: Neighbours = "replace") -> Sp
 FAMILIES: dict[str, Callable[..., Space]] = {
     f.__name__: f for f in (path, counts, sums, differences, cycle, complete, grid, hamming, histograms)
 }
-"""The named families, as problem files and saved solutions call them."""
+"""The families by their names in problem files and saved solutions."""
 
 
 def space_from_json(data: Mapping[str, Any]) -> Space:

@@ -1,9 +1,9 @@
-"""Families of spaces: what a line of numbers, a ring, a grid or all databases know about themselves.
+"""Families of spaces: points, edges, distances and symmetry of lines, cycles, grids, databases and histograms.
 
-A family is a small frozen object whose fields are the arguments that people give, `Sums(people=4, largest=2, ...)`.
-It knows its points, its edges, its distances in closed form, and what solvers ask: how far neighbours on a line reach,
-whether every point looks like every other, and the sides over which distances add up. `families.py` has the functions
-that check the arguments and make spaces of them.
+A family is a small frozen object whose fields are its constructor's arguments, `Sums(people=4, largest=2, ...)`. It has
+its points, its edges, its distances in closed form, and properties that solvers use: the reach of neighbours on a line,
+vertex transitivity, and the sides over which distances add up. `families.py` has the functions that check the arguments
+and make spaces of them.
 """
 
 from __future__ import annotations
@@ -25,41 +25,42 @@ Side: TypeAlias = tuple[int, Literal["path", "complete"]]
 
 
 def as_neighbours(neighbours: Any) -> Neighbours:
-    """What neighbours are: one person's value replaced, or one person added or removed."""
+    """The adjacency, checked: one person's value replaced, or one person added or removed."""
     if not isinstance(neighbours, str) or neighbours not in ("replace", "add-remove"):
         raise InvalidInput(f"neighbours is {shown(neighbours)}; say 'replace' or 'add-remove'.")
     return "replace" if neighbours == "replace" else "add-remove"
 
 
 class Family(ABC):
-    """What a space with a name knows; subclasses are frozen, and their fields are what JSON files hold.
+    """Base of named families of spaces; subclasses are frozen, and their fields are saved in JSON files.
 
     Attributes
     ----------
-    transitive : whether every point looks like every other
+    transitive : bool
+        Whether the graph is vertex-transitive.
     """
 
     transitive: ClassVar[bool] = False
 
     @property
     def edge_count(self) -> int | None:
-        """How many edges there are, where that is known without making them."""
+        """The number of edges, where it is known in closed form."""
         return None
 
     @property
     def name(self) -> str:
-        """What people and files call it."""
+        """Its name, for people and files."""
         return type(self).__name__.lower()
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What makes it this one of its kind, by name."""
+        """Its parameters by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
     @abstractmethod
     def points(self) -> Sequence[Any]:
-        """The points, a sequence that need not be listed."""
+        """The points, possibly a lazy sequence."""
 
     @abstractmethod
     def edges(self) -> Integers:
@@ -67,11 +68,11 @@ class Family(ABC):
 
     @abstractmethod
     def distances(self, i: Integers, j: Integers) -> Integers:
-        """How many edges lie between points at these positions."""
+        """The graph distances between points at these positions."""
 
     @property
     def sides(self) -> tuple[Side, ...] | None:
-        """The sides over which distances add up, each with its length and whether it is a path or complete; or None."""
+        """The sides of a product graph, each with its length and whether it is a path or complete; None for others."""
         return None
 
     def __str__(self) -> str:
@@ -79,16 +80,16 @@ class Family(ABC):
 
 
 class Row(Family):
-    """Numbers in a row: those at most `reach` apart are neighbours."""
+    """Consecutive integers: those at most `reach` apart are neighbours."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many numbers there are."""
+        """The number of points."""
 
     @property
     def reach(self) -> int:
-        """How far apart neighbours may be."""
+        """The largest difference between neighbours."""
         return 1
 
     @property
@@ -108,12 +109,12 @@ class Row(Family):
         return np.concatenate([np.zeros((0, 2), dtype=np.int64), *joined])
 
     def distances(self, i: Integers, j: Integers) -> Integers:
-        """The difference in steps of the longest kind."""
+        """The difference divided by `reach`, rounded up."""
         return np.asarray(-(-np.abs(i - j) // self.reach))
 
     @property
     def is_path(self) -> bool:
-        """Whether only numbers next to each other are neighbours."""
+        """Whether only consecutive numbers are neighbours."""
         return self.reach == 1 or self.size < 3
 
     @property
@@ -124,31 +125,31 @@ class Row(Family):
 
 @dataclass(frozen=True)
 class Path(Row):
-    """N points in a row."""
+    """The path with n points."""
 
     n: int
 
     @property
     def size(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return self.n
 
 
 @dataclass(frozen=True)
 class Counts(Row):
-    """How many of so many people."""
+    """Counts of people with a property."""
 
     people: int
 
     @property
     def size(self) -> int:
-        """How many counts there are."""
+        """The number of points."""
         return self.people + 1
 
 
 @dataclass(frozen=True)
 class Sums(Row):
-    """A sum of values 0..largest over so many people."""
+    """Sums of values 0..largest over `people` people."""
 
     people: int
     largest: int
@@ -156,41 +157,41 @@ class Sums(Row):
 
     @property
     def size(self) -> int:
-        """How many sums there are."""
+        """The number of points."""
         return self.people * self.largest + 1
 
     @property
     def reach(self) -> int:
-        """What one person can change."""
+        """The sensitivity of the sum."""
         return max(self.largest, 1)
 
 
 @dataclass(frozen=True)
 class Differences(Row):
-    """How many more say yes than no."""
+    """The number of yes answers less that of no answers."""
 
     people: int
     neighbours: Neighbours
 
     @property
     def size(self) -> int:
-        """How many differences there are."""
+        """The number of points."""
         return 2 * self.people + 1
 
     @property
     def reach(self) -> int:
-        """What one person can change: a yes for a no is two."""
+        """The sensitivity: 2 if a person is replaced (a yes for a no), else 1."""
         return 2 if self.neighbours == "replace" else 1
 
     @property
     def first(self) -> int:
-        """All say no."""
+        """The least difference: all say no."""
         return -self.people
 
 
 @dataclass(frozen=True)
 class Cycle(Family):
-    """N points in a ring."""
+    """The cycle with n points."""
 
     n: int
     transitive: ClassVar[bool] = True
@@ -213,14 +214,14 @@ class Cycle(Family):
 
 @dataclass(frozen=True)
 class Complete(Family):
-    """N points, each a neighbour of every other."""
+    """The complete graph with n points."""
 
     n: int
     transitive: ClassVar[bool] = True
 
     @property
     def edge_count(self) -> int:
-        """Every two points."""
+        """The number of pairs."""
         return self.n * (self.n - 1) // 2
 
     @property
@@ -233,7 +234,7 @@ class Complete(Family):
         return np.column_stack(np.triu_indices(self.n, 1))
 
     def distances(self, i: Integers, j: Integers) -> Integers:
-        """One, but for a point and itself."""
+        """1, and 0 between a point and itself."""
         return np.asarray(i != j, dtype=np.int64)
 
     @property
@@ -244,7 +245,7 @@ class Complete(Family):
 
 @dataclass(frozen=True)
 class Grid(Family):
-    """Tuples of counts; one person moves each by at most one ("chebyshev"), or all of them by one ("manhattan")."""
+    """Tuples of counts; one person changes each by at most one ("chebyshev"), or one of them by one ("manhattan")."""
 
     shape: tuple[int, ...]
     metric: Literal["chebyshev", "manhattan"]
@@ -256,11 +257,11 @@ class Grid(Family):
 
     @property
     def long_sides(self) -> tuple[int, ...]:
-        """The sides that are not a single point, which joins nothing."""
+        """The sides with more than one point, or none."""
         return tuple(size for size in self.shape if size != 1)
 
     def edges(self) -> Integers:
-        """Every square with those next to it, one of each two opposite directions."""
+        """Every tuple with its neighbours, one of each two opposite directions."""
         long = self.long_sides
         index = np.arange(len(self.points)).reshape(long)
         joined = [np.zeros((0, 2), dtype=np.int64)]
@@ -291,7 +292,7 @@ class Grid(Family):
 
 @dataclass(frozen=True)
 class Hamming(Family):
-    """All databases of so many people with one value each; neighbours differ in one person's value."""
+    """All databases of `people` people with one value each; neighbours differ in one person's value."""
 
     people: int
     values: int | tuple[Any, ...]
@@ -299,7 +300,7 @@ class Hamming(Family):
 
     @property
     def many_values(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return self.values if isinstance(self.values, int) else len(self.values)
 
     @cached_property
@@ -317,7 +318,7 @@ class Hamming(Family):
         return np.concatenate(joined)
 
     def distances(self, i: Integers, j: Integers) -> Integers:
-        """How many people's values differ."""
+        """The Hamming distance: the number of people whose values differ."""
         return np.asarray((self.points.digits(i) != self.points.digits(j)).sum(axis=0))
 
     @property
@@ -328,7 +329,7 @@ class Hamming(Family):
 
 @dataclass(frozen=True)
 class Histograms(Family):
-    """How people spread over bins: so many and one moves, or at most so many and one comes or goes."""
+    """Histograms of exactly `people` people over bins ("replace"), or of at most that many ("add-remove")."""
 
     people: int
     bins: int
@@ -349,13 +350,13 @@ class Histograms(Family):
         columns = range(self.bins + self._slack)
         for a, b in ((a, b) for a in columns for b in columns if a < b and (not self._slack or b == self.bins)):
             here = np.flatnonzero(table[:, b] > 0)
-            moved = table[here].copy()
-            moved[:, a] += 1
-            moved[:, b] -= 1
-            joined.append(np.column_stack([here, self.points.positions(moved)]))
+            neighbours = table[here].copy()
+            neighbours[:, a] += 1
+            neighbours[:, b] -= 1
+            joined.append(np.column_stack([here, self.points.positions(neighbours)]))
         return np.concatenate(joined)
 
     def distances(self, i: Integers, j: Integers) -> Integers:
-        """How many people must move, or come and go."""
+        """The number of people who must be moved, or added and removed."""
         apart = np.abs(self.points.table[i] - self.points.table[j])[:, : self.bins].sum(axis=1)
         return np.asarray(apart if self._slack else apart // 2)

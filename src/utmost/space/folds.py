@@ -1,8 +1,8 @@
-"""Tallies of more rows than declared, folded onto few so that neighbours stay neighbours.
+"""Fold tallies of more rows than declared onto a finite set, mapping neighbours to neighbours.
 
-Where rows come or go one by one, no map cuts every tally to N rows and keeps neighbours neighbours. But there is one
-onto the tallies of which no two cells together hold more than N rows (proof in docs/theory.md). All tallies of at most
-N rows are among these, and stay where they are.
+Under add/remove of single rows, no map onto the tallies of at most N rows maps neighbours to neighbours and fixes these
+tallies. But there is one onto the tallies of which no two cells together hold more than N rows (proof in
+docs/theory.md). All tallies of at most N rows are among these, and are fixed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from utmost.space.integers import Tallies
 
 
 def can_fold(tallies: Tallies, most: int) -> bool:
-    """Whether tallies may be folded, onto at most so many.
+    """Whether tallies can be folded, onto at most `most` of them.
 
-    Two rows that come at once may fold to one that comes and one that goes, so one neighbour must be one row.
+    Two rows added at once may fold to one added and one removed, so one neighbour must be one row.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def can_fold(tallies: Tallies, most: int) -> bool:
 
 
 def _count(tallies: Tallies) -> int:
-    """How many folded tallies there are: no cell holds more than half, or one does, and the others what it leaves."""
+    """The number of folded tallies: no cell holds more than half, or one does and bounds all others."""
     n, m = tallies.rows, tallies.cells
     half: int = (n // 2 + 1) ** m
     rest: int = sum(m * (n - largest + 1) ** (m - 1) for largest in range(n // 2 + 1, n + 1))
@@ -41,7 +41,7 @@ def _count(tallies: Tallies) -> int:
 
 
 def fold(tallies: Any, rows: int) -> Integers:
-    """Where tallies go of which two cells may hold more than `rows` rows together; the others stay.
+    """Fold tallies until no two cells together hold more than `rows` rows; tallies of at most `rows` rows are fixed.
 
     Examples
     --------
@@ -59,13 +59,13 @@ def fold(tallies: Any, rows: int) -> Integers:
 @lru_cache(maxsize=4)
 def folded(tallies: Tallies) -> Integers:
     """All folded tallies, one in each row, in increasing order."""
-    found = np.zeros((1, 0), dtype=np.int64)
+    tallies_so_far = np.zeros((1, 0), dtype=np.int64)
     for _ in range(tallies.cells):
-        cells = np.tile(np.arange(tallies.rows + 1), len(found))[:, None]
-        longer = np.concatenate([np.repeat(found, tallies.rows + 1, axis=0), cells], axis=1)
+        cells = np.tile(np.arange(tallies.rows + 1), len(tallies_so_far))[:, None]
+        longer = np.concatenate([np.repeat(tallies_so_far, tallies.rows + 1, axis=0), cells], axis=1)
         largest = longer[:, :-1].max(axis=1, initial=0)
-        found = longer[largest + longer[:, -1] <= tallies.rows]
-    return np.asarray(found)
+        tallies_so_far = longer[largest + longer[:, -1] <= tallies.rows]
+    return np.asarray(tallies_so_far)
 
 
 @lru_cache(maxsize=4)
@@ -74,13 +74,13 @@ def _places_of(tallies: Tallies) -> dict[tuple[int, ...], int]:
 
 
 def folded_places(tallies: Tallies, which: Any) -> Integers:
-    """Where these tallies, folded, stand among all folded ones."""
+    """The positions of these tallies, folded, among all folded ones."""
     place = _places_of(tallies)
     return np.array([place[tuple(tally)] for tally in fold(which, tallies.rows).tolist()], dtype=np.int64)
 
 
 def folded_space(tallies: Tallies) -> Space:
-    """Folded tallies as a space: an edge joins two of which one has a row more.
+    """Folded tallies as a space, with an edge where two differ by one row.
 
     Examples
     --------

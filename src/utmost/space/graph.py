@@ -1,7 +1,7 @@
-"""Who neighbours whom: points (datasets, or results of a query) joined by edges.
+"""Spaces: points (datasets, or results of a query) with edges between neighbours.
 
-A `Space` is an undirected graph without loops. It keeps its edges as one array of positions, made when first needed,
-and knows closed-form distances where its family (families.py) has them, so a million points stay small.
+A `Space` is an undirected graph without loops. Its edges are one array of positions, made when first needed, and its
+distances are in closed form where its family (families.py) has them, so a million points take little memory.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Arcs(NamedTuple):
     starts: NDArray[np.int32]
     heads: NDArray[np.int32]
     edges: NDArray[np.int32]
-    """Which edge each arc runs along."""
+    """The edge of each arc."""
 
     @property
     def tails(self) -> NDArray[np.int32]:
-        """The point each arc starts from."""
+        """The point at which each arc starts."""
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
 
 
 class Space:
-    """Points and who neighbours whom.
+    """Points and their adjacency.
 
     Made by `Space.from_edges`, `from_networkx`, `from_adjacency`, or one of the families: `path`, `counts`, `cycle`,
     `complete`, `grid`, `sums`, `hamming`, `histograms`, `differences`.
@@ -64,7 +64,7 @@ class Space:
     ) -> None:
         self.points = points
         self.family = family
-        """What it knows of itself where it was made by name, such as its reach and its symmetry; None otherwise."""
+        """The family of a space made by name, with its closed forms; None for others."""
         self._make_edges = edges
 
     # ---- ways to make one ----
@@ -80,7 +80,7 @@ class Space:
     ) -> Space:
         """The space with these edges; `points` adds isolated ones and fixes the order.
 
-        An edge given twice, or in both directions, is one edge. Without `points` they come in order of appearance,
+        An edge that occurs twice, or in both directions, is one edge. Without `points` they are in order of appearance,
         those of an integer array in numerical order.
 
         Examples
@@ -94,13 +94,13 @@ class Space:
             if labels == list(range(len(labels))) and (not pairs.size or 0 <= pairs.min() <= pairs.max() < len(labels)):
                 return cls(range(len(labels)), _simple(pairs, range(len(labels))))
             edges = [tuple(pair) for pair in pairs.tolist()]
-        listed = [_edge(edge) for edge in edges]
-        names = list(dict.fromkeys(v for e in listed for v in e) if points is None else points)
+        edge_list = [_edge(edge) for edge in edges]
+        names = list(dict.fromkeys(v for e in edge_list for v in e) if points is None else points)
         position = _positions(names)
-        for v in (v for edge in listed for v in edge):
+        for v in (v for edge in edge_list for v in edge):
             if v not in position:
                 raise UnknownPoint(f"an edge ends at {v!r}, which is not among the points; add it to points.")
-        pairs = np.array([(position[a], position[b]) for a, b in listed], dtype=np.int64).reshape(-1, 2)
+        pairs = np.array([(position[a], position[b]) for a, b in edge_list], dtype=np.int64).reshape(-1, 2)
         return cls(names, _simple(pairs, names))
 
     @classmethod
@@ -148,19 +148,19 @@ class Space:
             raise InvalidInput("an edge names a point that is not there; positions count from 0 to the last point.")
         return cls(points, _simple(pairs, points))
 
-    # ---- what it knows ----
+    # ---- structure ----
 
     @cached_property
     def edge_indices(self) -> Integers:
         """The edges as positions of points, one row each."""
-        made = self._make_edges() if callable(self._make_edges) else self._make_edges
-        return np.asarray(made, dtype=np.int64).reshape(-1, 2)
+        pairs = self._make_edges() if callable(self._make_edges) else self._make_edges
+        return np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
 
     @property
     def edge_count(self) -> int:
-        """How many edges there are; where the family knows it, without making them."""
-        known = self.family.edge_count if self.family else None
-        return len(self.edge_indices) if known is None else known
+        """The number of edges; in closed form where the family has one."""
+        count = self.family.edge_count if self.family else None
+        return len(self.edge_indices) if count is None else count
 
     @property
     def is_complete(self) -> bool:
@@ -215,14 +215,14 @@ class Space:
         return np.asarray(connected_components(self.graph(), directed=False)[1])
 
     def distance(self, a: Point, b: Point) -> float:
-        """How many edges lie between two points; infinity if no path joins them."""
+        """The graph distance between two points; infinity if they are not connected."""
         i, j = self.index(a), self.index(b)
         if self.family:
             return float(self.family.distances(np.array([i]), np.array([j]))[0])
         return float(dijkstra(self.graph(), indices=i, unweighted=True)[j])
 
     def distances(self) -> Floats:
-        """How many edges lie between each two points, as a matrix; infinity where no path joins them."""
+        """The matrix of graph distances between all points; infinity between components."""
         n = len(self.points)
         if n * n > MOST_ENTRIES:
             raise TooLarge(f"{n} x {n} distances do not fit; ask distances_from(points) or distance(a, b) instead.")
@@ -236,7 +236,7 @@ class Space:
         n = len(self.points)
         if self.family:
             here, table = np.arange(n), np.empty((n, n))
-            rows = max(1, 2**20 // max(n, 1))  # so many at a time
+            rows = max(1, 2**20 // max(n, 1))  # how many at a time
             for start in range(0, n, rows):
                 block = here[start : start + rows]
                 apart = self.family.distances(np.repeat(block, n), np.tile(here, len(block)))
@@ -247,7 +247,7 @@ class Space:
         return np.asarray(dijkstra(self.graph(), unweighted=True))
 
     def distances_from(self, points: Iterable[Point] | Point) -> Floats:
-        """How many edges lie between each point and the nearest of these; one point may be given alone."""
+        """The graph distance of each point to the nearest of these; one point may be passed alone."""
         sources = self._sources(points)
         n = len(self.points)
         if not len(sources):
@@ -260,7 +260,7 @@ class Space:
         return np.asarray(dijkstra(self.graph(), indices=sources, unweighted=True, min_only=True))
 
     def neighbourhood(self, points: Any) -> tuple[Any, ...]:
-        """The points outside a set, or outside one point, that have a neighbour in it: N(S) of BIN Def. 3.
+        """The points outside a set, or a single point, that have a neighbour in it: N(S) of BIN Def. 3.
 
         Examples
         --------
@@ -310,13 +310,13 @@ class Space:
             return np.full(n, 1 / n) if n else np.zeros(0)
         return as_distribution(self.align(prior, "the prior"), "the prior")
 
-    # ---- as plain data, and to the eye ----
+    # ---- as plain data, and as text ----
 
     def to_json(self) -> dict[str, Any]:
-        """The space as plain data; `families.space_from_json` reads it back."""
+        """The space as plain JSON data; the inverse of `families.space_from_json`."""
         if self.family:
-            given = self.family.arguments.items()
-            plain = {k: [label_to_json(x) for x in v] if isinstance(v, tuple) else v for k, v in given}
+            arguments = self.family.arguments.items()
+            plain = {k: [label_to_json(x) for x in v] if isinstance(v, tuple) else v for k, v in arguments}
             return {"family": self.family.name, **plain}
         return {"points": [label_to_json(p) for p in self.points], "edges": self.edge_indices.tolist()}
 
@@ -375,14 +375,11 @@ class Edges(Sequence[tuple[Any, Any]]):
         return f"[{', '.join(map(repr, self[:3]))}, ... {len(self)} edges]"
 
 
-# ---- morphisms ----
-
-
-# ---- small things used above and by the modules over this one ----
+# ---- helpers of this module and of others ----
 
 
 def as_distribution(values: Any, name: str) -> Floats:
-    """Numbers that are 0 or more and add up to 1 within rounding, or an error that says what is wrong."""
+    """Numbers that are 0 or more and add up to 1 within rounding, checked."""
     try:
         weights = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -399,7 +396,7 @@ def as_distribution(values: Any, name: str) -> Floats:
 
 
 def label_to_json(label: Any) -> Any:
-    """A point's or output's name as plain data: text, numbers, truth values, and tuples of them."""
+    """A label of a point or output as plain JSON data: text, numbers, truth values, and tuples of them."""
     if isinstance(label, tuple):
         return {"tuple": [label_to_json(part) for part in label]}
     if isinstance(label, np.generic):
@@ -410,36 +407,38 @@ def label_to_json(label: Any) -> Any:
 
 
 def label_from_json(data: Any) -> Any:
-    """The name written by `label_to_json`; a plain list is taken as a tuple too."""
+    """The label written by `label_to_json`; a plain list is read as a tuple, too."""
     if isinstance(data, dict):
         data = data["tuple"]
     return tuple(label_from_json(part) for part in data) if isinstance(data, list) else data
 
 
 def edge_positions(space: Space, pairs: Iterable[tuple[Point, Point]]) -> Integers:
-    """Where these edges stand in `space.edges`, in either direction; `UnknownPoint` names one that is not there."""
+    """The positions of these edges in `space.edges`, in either direction; `UnknownPoint` names a missing one."""
     n = len(space.points)
     keys = np.sort(space.edge_indices, axis=1) @ np.array([n, 1])
     order = np.argsort(keys)
-    listed = [_edge(pair) for pair in pairs]
-    ends = np.array([(space.index(a), space.index(b)) for a, b in listed], dtype=np.int64).reshape(-1, 2)
-    wanted = np.sort(ends, axis=1) @ np.array([n, 1])
-    found = np.searchsorted(keys, wanted, sorter=order)
-    hit = order[np.minimum(found, max(len(keys) - 1, 0))] if len(keys) else np.zeros_like(found)
-    missing = keys[hit] != wanted if len(keys) else np.ones(len(wanted), dtype=bool)
+    pair_list = [_edge(pair) for pair in pairs]
+    ends = np.array([(space.index(a), space.index(b)) for a, b in pair_list], dtype=np.int64).reshape(-1, 2)
+    pair_keys = np.sort(ends, axis=1) @ np.array([n, 1])
+    ranks = np.searchsorted(keys, pair_keys, sorter=order)
+    positions = order[np.minimum(ranks, max(len(keys) - 1, 0))] if len(keys) else np.zeros_like(ranks)
+    missing = keys[positions] != pair_keys if len(keys) else np.ones(len(pair_keys), dtype=bool)
     if missing.any():
-        a, b = listed[int(np.argmax(missing))]
+        a, b = pair_list[int(np.argmax(missing))]
         raise UnknownPoint(f"{a!r} and {b!r} are not neighbours in this space, so they have no level; drop the pair.")
-    return np.asarray(hit)
+    return np.asarray(positions)
 
 
 def _pairs(edges: NDArray[Any]) -> Integers:
+    """An integer array of edges, checked."""
     if edges.ndim != 2 or edges.shape[1] != 2 or not np.issubdtype(edges.dtype, np.integer):
         raise InvalidInput(f"edges has shape {edges.shape} and type {edges.dtype}; give integers in two columns.")
     return edges.astype(np.int64)
 
 
 def _edge(edge: Any) -> tuple[Point, Point]:
+    """A pair of hashable points, checked."""
     if isinstance(edge, str | bytes) or not isinstance(edge, Sequence) or len(edge) != 2:
         raise InvalidInput(f"{edge!r} is not an edge; give pairs of points.")
     if not all(isinstance(end, Hashable) for end in edge):
@@ -459,13 +458,14 @@ def _simple(pairs: Integers, names: Sequence[Any]) -> Integers:
 
 
 def _positions(names: Sequence[Any]) -> dict[Point, int]:
+    """The position of every point; duplicates are refused."""
     try:
         position = {name: i for i, name in enumerate(names)}
     except TypeError:
         raise InvalidInput("points must be hashable (text, numbers, tuples); turn lists into tuples.") from None
     if len(position) != len(names):
-        twice = next(name for i, name in enumerate(names) if position[name] != i)
-        raise InvalidInput(f"{twice!r} stands twice among the points; give every point once.")
+        duplicate = next(name for i, name in enumerate(names) if position[name] != i)
+        raise InvalidInput(f"{duplicate!r} stands twice among the points; give every point once.")
     return position
 
 

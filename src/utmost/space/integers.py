@@ -1,8 +1,8 @@
-"""Spaces of integers that are never listed: a line, vectors of counts, tallies of votes.
+"""Spaces of integer vectors that are never listed, with their sensitivity sets: lines, lattices, tallies, tables.
 
-A statistic of a table is a vector of integers. What matters for privacy is not the list of its values but what one
-neighbour can add to it: its *moves*. These spaces say where a statistic lies and what its moves are; a mechanism that
-is noise proves its privacy from the moves alone, at any size.
+A statistic of a table is a vector of integers. What matters for privacy is not the list of its values but the vectors
+that one neighbour can add to it: the *sensitivity set* (the field `moves` names its shape). These classes say where a
+statistic lies and what its sensitivity set is; additive noise proves its privacy from the sensitivity set alone.
 """
 
 from __future__ import annotations
@@ -27,29 +27,34 @@ from utmost.space.line import End, Line, require_ends, require_whole
 
 Moves: TypeAlias = Literal["one-way", "cube", "exchange", "sum-zero", "any"]
 OF_ONE = ("any", "exchange")
-"""The moves of a row that is in one cell at most."""
+"""The sensitivity sets of rows that are in at most one cell."""
 ENDLESS = 2**49
-"""How many moves a range holds whose ends do not count."""
+"""The width, in multiples of the sensitivity, of a range whose ends have no effect."""
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """Vectors of `dimension` integers, each from `lower` to `upper`, and what one neighbour adds to them.
+    """Vectors of `dimension` integers, each from `lower` to `upper`, and their sensitivity set.
 
-    Without these ends every vector of integers is one: then a bound for a range of `width` is one for all mechanisms.
+    Without ends all integer vectors are points: then a bound for a range of `width` is one for all mechanisms.
 
     Attributes
     ----------
-    dimension : how many integers a vector has
-    moves : what one row does. "one-way": it adds 0 or 1 to every integer, or takes it away (conditions that overlap,
-        rows that come or go). "cube": it moves every integer by at most one, up or down (the same, rows replaced).
-        "exchange": one integer up by one, another down by one, or only one of both (disjoint cells, rows replaced).
-        "sum-zero": one up and another down, never one alone (disjoint cells that hold every row, rows replaced).
-        "any": only one integer, by one (disjoint cells, rows that come or go)
-    reach : how many such rows one neighbour has
-    lower, upper : where every integer lies, or is clamped to; both None where nothing is
-    each : how far one neighbour moves one integer at most, of disjoint cells ("any", "exchange"); None where all its
-        rows may be in one cell, so by `reach`
+    dimension : int
+        The number of integers of a vector.
+    moves : str
+        The sensitivity set of one row. "one-way": 0 or 1 is added to every integer, or subtracted (overlapping
+        conditions, add/remove). "cube": every integer changes by at most one, up or down (the same, replace).
+        "exchange": one integer up by one, another down by one, or only one of both (disjoint cells, replace).
+        "sum-zero": one up and another down, never one alone (disjoint cells that hold every row, replace). "any": only
+        one integer, by one (disjoint cells, add/remove).
+    reach : int
+        The number of such rows of one neighbour.
+    lower, upper : int, optional
+        The range of every integer, by definition or by clamping; both None if unbounded.
+    each : int, optional
+        The sensitivity of a single integer, for disjoint cells ("any", "exchange"); None where all rows of a neighbour
+        may be in one cell, so that it is `reach`.
 
     Examples
     --------
@@ -81,10 +86,10 @@ class Lattice:
             )
 
     def clamp(self, values: Any) -> tuple[int, ...]:
-        """The nearest vector; a neighbour's move stays a move of the same kind.
+        """The nearest vector; the sensitivity set is preserved.
 
-        Where sums are kept ("sum-zero") nothing is cut: a row that leaves a cell that was cut would be seen to come
-        elsewhere and to leave nowhere, and noise that adds up to 0 would show it.
+        With a constant sum ("sum-zero") nothing is clamped: a row that leaves a clamped cell would add to another cell
+        without subtracting anywhere, which noise that adds up to 0 does not hide.
 
         Examples
         --------
@@ -102,9 +107,9 @@ class Lattice:
 
     @property
     def width(self) -> int:
-        """How far apart the ends are; without ends, so far that they do not count.
+        """The distance between the ends; if unbounded, one so large that ends have no effect.
 
-        A mechanism for all integers is one for every range of them, so a bound for a range is one for it, too.
+        A mechanism for all integers is one for every range of them, so a bound for a range holds for it, too.
         """
         if self.lower is None or self.upper is None:
             return ENDLESS * max(1, self.reach)
@@ -112,14 +117,14 @@ class Lattice:
 
     @property
     def endless(self) -> Lattice:
-        """The same integers without ends: what holds there holds for all noise."""
+        """The same lattice without ends: bounds on it hold for all additive noise."""
         return replace(self, lower=None, upper=None)
 
     @property
     def in_one(self) -> Lattice:
-        """The same integers with as many moves as a neighbour can make in one integer: these are some of its moves.
+        """The same lattice with the sensitivity of a single integer as `reach`: a subset of the sensitivity set.
 
-        So what no mechanism goes below there, none goes below here.
+        So a lower bound there is a lower bound here.
         """
         return self if self.each is None else replace(self, reach=self.each, each=None)
 
@@ -131,14 +136,18 @@ class Lattice:
 
 @dataclass(frozen=True)
 class Tallies:
-    """How many of at most `rows` rows each of `cells` cells holds.
+    """Tallies: the number of rows in each of `cells` disjoint cells, at most `rows` in all.
 
     Attributes
     ----------
-    cells : how many disjoint cells there are
-    rows : how many rows there are at most; where rows are replaced, those in no cell are missing from the sum
-    neighbours : "add-remove": rows come or go; "replace": a row may leave one cell for another
-    rows_each : how many rows one neighbour has
+    cells : int
+        The number of cells.
+    rows : int
+        The largest number of rows; under replace, rows in no cell are missing from the sum.
+    neighbours : "add-remove" or "replace"
+        The adjacency.
+    rows_each : int
+        The number of rows of one neighbour.
     """
 
     kind: ClassVar[str] = "tallies"
@@ -157,7 +166,7 @@ class Tallies:
 
     @property
     def points(self) -> int:
-        """How many tallies there are: C(rows + cells, cells)."""
+        """The number of tallies: C(rows + cells, cells)."""
         return math.comb(self.rows + self.cells, self.cells)
 
     def listed(self) -> NDArray[np.int64]:
@@ -172,7 +181,7 @@ class Tallies:
         return np.asarray(np.diff(bars.reshape(-1, self.cells), axis=1, prepend=-1) - 1)
 
     def moves(self) -> list[NDArray[np.int64]]:
-        """What one neighbour may add to a tally; of a move and its opposite, the one whose first change is up."""
+        """The sensitivity set up to sign: vectors whose first nonzero entry is positive."""
         ways = Tallies(self.cells, self.rows_each, "add-remove").listed()
         both = ways if self.neighbours == "add-remove" else (ways[:, None] - ways[None]).reshape(-1, self.cells)
         changed = np.unique(both[both.any(axis=1)], axis=0)
@@ -180,29 +189,29 @@ class Tallies:
         return list(changed[first > 0])
 
     def space(self) -> Space:
-        """The same as a space of the library, whose points are the tallies of `listed`, as tuples.
+        """The tallies as a `Space`, whose points are those of `listed`, as tuples.
 
-        An edge joins two tallies that one neighbour makes of each other. Of rows that come or go, up to `rows_each`
-        are added; of rows replaced, up to so many leave a cell or nowhere for another cell or nowhere.
+        An edge joins two tallies that one neighbour turns into each other: up to `rows_each` rows are added or removed;
+        or up to that many are replaced, each from a cell or none to another cell or none.
         """
         every = self.listed()
-        found = []
+        edges = []
         for move in self.moves():
-            moved = every + move
-            fits = np.flatnonzero((moved >= 0).all(axis=1) & (moved.sum(axis=1) <= self.rows))
-            found.append(np.column_stack([fits, self.places(moved[fits])]))
-        return Space([tuple(tally) for tally in every.tolist()], np.concatenate(found))
+            neighbours = every + move
+            fits = np.flatnonzero((neighbours >= 0).all(axis=1) & (neighbours.sum(axis=1) <= self.rows))
+            edges.append(np.column_stack([fits, self.places(neighbours[fits])]))
+        return Space([tuple(tally) for tally in every.tolist()], np.concatenate(edges))
 
     def places(self, tallies: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where these tallies stand among all that are `listed`."""
+        """The positions of these tallies among all that are `listed`."""
         place = _places_of(self)
         return np.array([place[tuple(tally)] for tally in tallies.tolist()], dtype=np.int64)
 
     def clamp(self, tally: Sequence[int]) -> tuple[int, ...]:
-        """The tally cut to `rows` rows in the order of its cells, none of them below 0.
+        """The tally truncated to `rows` rows in the order of its cells, each clamped at 0.
 
-        Running sums are cut, so a row that comes where there is no room drives out one of a later cell: a tally one
-        replaced row away stays at most one replaced row away. Rows that come or go may become replaced ones.
+        Running sums are clamped, so a row beyond the limit displaces one of a later cell: a tally one replaced row away
+        stays at most one replaced row away. An added or removed row may become a replaced one.
         """
         ends = [min(end, self.rows) for end in accumulate(max(int(count), 0) for count in tally)]
         return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
@@ -213,15 +222,18 @@ class Tallies:
 
 @dataclass(frozen=True)
 class Holders:
-    """How many units hold each of some keys that nobody listed, and numbers that belong to each key.
+    """Partition selection: the number of units of each key that is found, and numbers of each key.
 
     Attributes
     ----------
-    units : how many units there are at most; None where nobody said
-    keys_each : how many keys one unit holds at most
-    neighbours : "add-remove": a unit comes or goes with its keys; "replace": it may hold others instead
-    numbers : what one neighbour does to the numbers of all keys; of dimension 1 where those of one key alone move.
-        None where there are none
+    units : int, optional
+        The largest number of units; None if it is not stated.
+    keys_each : int
+        Contribution bound: the largest number of keys of one unit.
+    neighbours : "add-remove" or "replace"
+        The adjacency: a unit is added or removed with its keys, or gets others instead.
+    numbers : Lattice, optional
+        The sensitivity set of the numbers of all keys; of dimension 1 if one neighbour changes those of one key alone.
 
     Examples
     --------
@@ -247,14 +259,16 @@ class Holders:
 
     @property
     def changes(self) -> int:
-        """How many keys one neighbour gives a holder more or one less, at most."""
+        """The largest number of keys whose number of units one neighbour changes."""
         return self.keys_each * (2 if self.neighbours == "replace" else 1)
 
     def __str__(self) -> str:
-        each = f"{self.keys_each} key{'s' * (self.keys_each > 1)} each"
-        beside = "" if self.numbers is None else f"; numbers {self.numbers.reach} {self.numbers.moves} moves apart"
+        bound = f"{self.keys_each} key{'s' * (self.keys_each > 1)} each"
+        numbers_text = (
+            "" if self.numbers is None else f"; numbers {self.numbers.reach} {self.numbers.moves} moves apart"
+        )
         units = "any number of" if self.units is None else f"at most {self.units}"
-        return f"keys of {units} units, {each}, {self.neighbours}{beside}"
+        return f"keys of {units} units, {bound}, {self.neighbours}{numbers_text}"
 
 
 @dataclass(frozen=True)
@@ -263,10 +277,14 @@ class Tables:
 
     Attributes
     ----------
-    sizes : how many cells each table has
-    moves : what one row does to each table at once. "any": it comes to a cell or leaves one; "exchange": it is replaced
-    reach : how many such rows one neighbour has
-    upper : how many rows there are at most; None where nobody said
+    sizes : tuple of int
+        The number of cells of each table.
+    moves : "any" or "exchange"
+        The sensitivity set of one row in each table at once: it is added or removed ("any"), or replaced.
+    reach : int
+        The number of such rows of one neighbour.
+    upper : int, optional
+        The largest number of rows; None if it is not stated.
 
     Examples
     --------
@@ -303,20 +321,26 @@ class Tables:
 
 @dataclass(frozen=True)
 class CentredTables:
-    """Tables of counts by public columns, some of them centred: a number less the mean along a column, made whole.
+    """Tables of counts by public columns, some centred: numbers less their mean along a column, scaled to integers.
 
-    Centring a table along a column of n values takes n times a number less the sum of all n: what the column adds to
-    those without it, and nothing else. A row then moves all n numbers, by n - 1 and by -1, which is n(n - 1) in squared
-    length where a plain table that counts a row n-fold moves by n^2.
+    Centring a table along a column of n values replaces each number by n times it less the sum of all n: the residual
+    of the table without the column. A row then changes all n numbers, by n - 1 and by -1: n(n - 1) in squared length,
+    where a plain table that counts a row n-fold changes by n^2.
 
     Attributes
     ----------
-    shape : how many values each column has
-    tables : for each table its columns, and those along which it is centred, by their places
-    moves : what one row does. "any": it comes to a cell or leaves one; "exchange": it is replaced
-    reach : how many such rows one neighbour has
-    upper : how many rows there are at most; None where nobody said
-    grain : a row counts at least so many times in every table, as `times` says
+    shape : tuple of int
+        The number of values of each column.
+    tables : tuple of pairs
+        For each table its columns, and those along which it is centred, by position.
+    moves : "any" or "exchange"
+        The sensitivity set of one row: it is added or removed ("any"), or replaced.
+    reach : int
+        The number of such rows of one neighbour.
+    upper : int, optional
+        The largest number of rows; None if it is not stated.
+    grain : int
+        A row counts at least this many times in every table (see `times`).
 
     Examples
     --------
@@ -340,12 +364,12 @@ class CentredTables:
         except (TypeError, ValueError):
             raise InvalidInput("centred tables have sizes, and for each table its columns and centred ones.") from None
         most = 0 if self.upper is None else self.upper
-        whole = (*shape, self.reach, most, self.grain, *(i for pair in tables for each in pair for i in each))
-        fits = all(type(x) is int for x in whole) and self.moves in OF_ONE
+        numbers = (*shape, self.reach, most, self.grain, *(i for pair in tables for columns in pair for i in columns))
+        fits = all(type(x) is int for x in numbers) and self.moves in OF_ONE
         if not fits or not shape or not tables or min(shape) < 1 or min(self.reach, most, self.grain - 1) < 0:
             raise InvalidInput("these are no centred tables; give sizes of 1 or more, and moves 'any' or 'exchange'.")
         for columns, centred in tables:
-            ordered = all(list(each) == sorted(set(each)) for each in (columns, centred))
+            ordered = all(list(positions) == sorted(set(positions)) for positions in (columns, centred))
             if not ordered or not set(centred) <= set(columns) <= set(range(len(shape))):
                 raise InvalidInput("a table is centred along its own columns, each listed once and in order.")
             if any(shape[i] == 1 for i in centred):
@@ -355,20 +379,20 @@ class CentredTables:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many cells each table has."""
+        """The number of cells of each table."""
         return tuple(math.prod(self.shape[i] for i in columns) for columns, _ in self.tables)
 
     @property
     def times(self) -> tuple[int, ...]:
-        """By which whole number each table is multiplied, such that a row counts `grain` times at least."""
+        """The integer factor of each table, such that a row counts at least `grain` times."""
         return tuple(-(-self.grain // math.prod(self.shape[i] for i in centred)) for _, centred in self.tables)
 
     def largest_square(self, weights: Sequence[Fraction]) -> Fraction:
-        """The largest weighted sum over all tables of the squared length of what one neighbour does to each.
+        """The largest weighted sum over all tables of squared l2 sensitivities.
 
-        Of a row that leaves a cell for another, the length depends on the columns in which both cells differ: all such
-        sets are tried, up to `MOST_DIFFERING` columns. Beyond, and where a neighbour has several rows that are
-        replaced, each table counts by its own worst set.
+        For a replaced row, the length depends on the columns in which both cells differ: all such sets are tried, up to
+        `MOST_DIFFERING` columns. Beyond, and where several rows of a neighbour are replaced, each table counts with its
+        own worst set.
         """
         one = math.lcm(*(weight.denominator for weight in weights))
         whole = [int(weight * one) for weight in weights]
@@ -380,21 +404,21 @@ class CentredTables:
                 for k in range(1, len(wide) + 1):
                     for differing in map(frozenset, combinations(wide, k)):
                         largest = max(largest, sum(whole[t] * self._moved(t, differing) for t in every))
-            else:  # cells that differ in one column are moved most; or in one along which the table is not centred
+            else:  # the worst cells differ in one column; or in one along which the table is not centred
                 ways = [[self._moved(t, frozenset({i})) for i in wide] for t in every]
                 largest = sum(whole[t] * max(self._alone(t), *ways[t]) for t in every)
         return Fraction(largest * self.reach**2, one)
 
     def _alone(self, table: int) -> int:
-        """The squared length, in one table, of a row that comes to a cell."""
+        """The squared length, in one table, of an added row."""
         centred = self.tables[table][1]
         return self.times[table] ** 2 * math.prod(self.shape[i] * (self.shape[i] - 1) for i in centred)
 
     def _moved(self, table: int, differing: frozenset[int]) -> int:
-        """The same of a row's way between cells that differ in some columns.
+        """The squared length, in one table, of a row replaced between cells that differ in some columns.
 
-        Not less than that of half the way: where cells are cut to the most rows there can be, a row may be seen to come
-        and to leave nowhere.
+        At least that of an added row: where cells are clamped to the largest number of rows, a row may be added to one
+        cell without leaving another.
         """
         columns, centred = self.tables[table]
         if not differing & set(columns):
@@ -408,7 +432,7 @@ class CentredTables:
         return max(alone, 2 * (alone - product))
 
     def __str__(self) -> str:
-        centred = sum(bool(each) for _, each in self.tables)
+        centred = sum(bool(columns) for _, columns in self.tables)
         apart = f"neighbours {self.reach} {self.moves} move{'' if self.reach == 1 else 's'} of each apart"
         rows = "any number of" if self.upper is None else f"at most {self.upper}"
         return f"{len(self.tables)} tables, {centred} of them centred, {rows} rows, {apart}"
@@ -419,17 +443,19 @@ MOST_DIFFERING = 10
 
 @dataclass(frozen=True)
 class Strategy:
-    """Weighted sums of disjoint cells: what is released in place of the cells, where sums of them are wanted.
+    """A strategy: weighted sums of disjoint cells that are released in place of the cells.
 
     Attributes
     ----------
-    cells : the cells, and what one neighbour does to them ("any" or "exchange")
-    rows : for every sum the first cell that it has, and the whole weights of that cell and those after it
+    cells : Lattice
+        The cells, with their sensitivity set ("any" or "exchange").
+    rows : tuple of pairs
+        For every sum its first cell, and the integer weights of that cell and of those after it.
 
     Examples
     --------
-    >>> found = Strategy(Lattice(3, "any", 1, 0, 100), ((0, (2, 2)), (2, (5,))))
-    >>> found.matrix.tolist(), found.farthest, found.square
+    >>> strategy = Strategy(Lattice(3, "any", 1, 0, 100), ((0, (2, 2)), (2, (5,))))
+    >>> strategy.matrix.tolist(), strategy.l1_sensitivity, strategy.squared_l2_sensitivity
     ([[2, 2, 0], [0, 0, 5]], 5, 25)
     """
 
@@ -442,7 +468,7 @@ class Strategy:
         rows = tuple((first, tuple(weights)) for first, weights in self.rows)
         whole = all(type(x) is int and abs(x) <= MOST_WEIGHT for first, weights in rows for x in (first, *weights))
         fits = whole and all(first >= 0 and first + len(weights) <= cells.dimension for first, weights in rows)
-        fits = fits and cells.dimension <= MOST_SUMS  # more could not be told apart
+        fits = fits and cells.dimension <= MOST_SUMS  # more could not be identified from the sums
         if not fits or not 0 < len(rows) <= MOST_SUMS or cells.moves not in ("any", "exchange"):
             raise InvalidInput(
                 f"a strategy is 1 to {MOST_SUMS} sums of disjoint cells with whole weights up to {MOST_WEIGHT}."
@@ -452,20 +478,20 @@ class Strategy:
 
     @property
     def dimension(self) -> int:
-        """How many sums there are."""
+        """The number of sums."""
         return len(self.rows)
 
     @cached_property
     def matrix(self) -> NDArray[np.int64]:
         """The weights, a row for each sum."""
-        found = np.zeros((len(self.rows), self.cells.dimension), dtype=np.int64)
+        weights_matrix = np.zeros((len(self.rows), self.cells.dimension), dtype=np.int64)
         for i, (first, weights) in enumerate(self.rows):
-            found[i, first : first + len(weights)] = weights
-        return found
+            weights_matrix[i, first : first + len(weights)] = weights
+        return weights_matrix
 
     @cached_property
-    def farthest(self) -> int:
-        """How far one neighbour moves all sums together (l1), at most."""
+    def l1_sensitivity(self) -> int:
+        """The l1 sensitivity of the sums, or an upper bound."""
         alone = int(np.abs(self.matrix).sum(axis=0).max())
         if self.cells.moves == "any":
             return alone * self.cells.reach
@@ -478,34 +504,36 @@ class Strategy:
         return max(alone, *pairs) * self.cells.reach
 
     @cached_property
-    def square(self) -> int:
-        """The largest squared Euclidean length of what one neighbour does to the sums, at most."""
+    def squared_l2_sensitivity(self) -> int:
+        """The squared l2 sensitivity of the sums, or an upper bound."""
         floats = self.matrix.astype(float)
         products = (floats.T @ floats).astype(np.int64)  # exact: whole numbers below 2^53, by the two limits below
         alone = np.diag(products)
-        found = int(alone.max())
+        largest = int(alone.max())
         if self.cells.moves == "exchange":
-            found = max(found, int((alone[:, None] + alone[None] - 2 * products).max()))
-        return found * self.cells.reach**2
+            largest = max(largest, int((alone[:, None] + alone[None] - 2 * products).max()))
+        return largest * self.cells.reach**2
 
     def __str__(self) -> str:
         return f"{self.dimension} weighted sums of {self.cells}"
 
 
 MOST_SUMS, MOST_WEIGHT = 2000, 10**6
-"""So that squares of 64 bits hold what a strategy is measured by."""
+"""Limits such that 64-bit integers hold the squared sensitivities of a strategy."""
 
 
 @dataclass(frozen=True)
 class Tiers:
-    """One integer for each public group of people, of which one neighbour moves one alone: a grid.
+    """One integer for each public group of people; one neighbour changes one of them: a grid.
 
-    A group is promised its own share of the level, so the grid has another level in each direction (HET).
+    A group has its own share of the level, so the grid has a different level in each direction (HET).
 
     Attributes
     ----------
-    lines : where the integer of each group lies, and how far one neighbour of that group moves it
-    shares : for each group, the part of the level it is promised, as text such as "1/10"; at most 1
+    lines : tuple of Line
+        The range of each group's integer, and its sensitivity.
+    shares : tuple of str
+        For each group its share of the level, as text such as "1/10"; at most 1.
 
     Examples
     --------
@@ -538,7 +566,7 @@ class Tiers:
 
     @property
     def points(self) -> int:
-        """How many there are."""
+        """The number of points of the grid."""
         return math.prod(line.points for line in self.lines)
 
     @property
@@ -547,22 +575,22 @@ class Tiers:
         return sum(line.ends[1] for line in self.lines)
 
     def levels(self, level: Level) -> tuple[ApproxDP, ...]:
-        """What each group is promised, where the level is pure; where e^epsilon is a rational, slightly more."""
+        """The level of each group, for a pure level; slightly stricter where e^epsilon is a rational."""
         whole = require_pure(level)
         return tuple(whole if share == "1" else share_of(whole, read_rational(share)) for share in self.shares)
 
     def together(self, tiers: Sequence[int]) -> Line:
-        """The sum of some groups' integers: where it lies, and how far one neighbour of any of them moves it."""
-        some = [self.lines[tier] for tier in tiers]
-        first, last = sum(line.ends[0] for line in some), sum(line.ends[1] for line in some)
-        return Line(first, last, max(line.reach for line in some))
+        """The line of the sum of some groups' integers: its range and its sensitivity."""
+        lines = [self.lines[tier] for tier in tiers]
+        first, last = sum(line.ends[0] for line in lines), sum(line.ends[1] for line in lines)
+        return Line(first, last, max(line.reach for line in lines))
 
     def clamp(self, values: Sequence[int]) -> tuple[int, ...]:
-        """The nearest point of the grid; moves each integer of two points no farther apart."""
+        """The nearest point of the grid; never increases the difference of two points in any integer."""
         return tuple(line.clamp(int(value)) for line, value in zip(self.lines, values, strict=True))
 
     def space(self) -> tuple[Space, NDArray[np.int32]]:
-        """The grid as a space of the library, points in the order of their digits, and each edge's direction."""
+        """The grid as a `Space`, points in the order of their digits, and each edge's direction."""
         places = np.arange(self.points).reshape([line.points for line in self.lines])
         edges, directions = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
         for tier, line in enumerate(self.lines):
@@ -570,18 +598,18 @@ class Tiers:
             for step in range(1, min(line.reach, line.points - 1) + 1):
                 edges.append(np.column_stack([along[:-step].ravel(), along[step:].ravel()]))
                 directions.append(np.full(len(edges[-1]), tier, dtype=np.int32))
-        listed, which = np.concatenate(edges), np.concatenate(directions)
-        order = np.lexsort((listed[:, 1], listed[:, 0]))
-        return Space(range(self.points), listed[order]), which[order]
+        pairs, which = np.concatenate(edges), np.concatenate(directions)
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        return Space(range(self.points), pairs[order]), which[order]
 
     def __str__(self) -> str:
         tiers = zip(self.lines, self.shares, strict=True)
-        each = (f"{line.first} to {line.last} at {share} of the level" for line, share in tiers)
-        return f"one integer for each tier: {', '.join(each)}"
+        descriptions = (f"{line.first} to {line.last} at {share} of the level" for line, share in tiers)
+        return f"one integer for each tier: {', '.join(descriptions)}"
 
 
 MOST_TIERS = 5
-"""How many groups of people may have levels of their own."""
+"""The largest number of groups with levels of their own."""
 Unlisted: TypeAlias = Tiers | Line | Lattice | Tallies | Holders | Tables | CentredTables | Strategy
 KINDS: dict[str, Any] = {
     kind.kind: kind for kind in (Tiers, Line, Lattice, Tallies, Holders, Tables, CentredTables, Strategy)
@@ -589,26 +617,26 @@ KINDS: dict[str, Any] = {
 
 
 def unlisted_to_json(space: Unlisted) -> dict[str, Any]:
-    """Plain data that `unlisted_from_json` reads back."""
+    """The space as plain JSON data; the inverse of `unlisted_from_json`."""
     return {"integers": space.kind, **asdict(space, dict_factory=_stated)}
 
 
 def _stated(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Fields by name, without a bound in each integer where there is none: files of version 0.2 know nothing of it."""
+    """Fields by name, without `each` where it is None: files of version 0.2 do not have it."""
     return {name: value for name, value in fields if (name, value) != ("each", None)}
 
 
 def unlisted_from_json(data: Mapping[str, Any]) -> Unlisted:
-    """The space written by `unlisted_to_json`; nothing in it is believed."""
+    """The space written by `unlisted_to_json`; the data are untrusted."""
     arguments = dict(data)
     kind = arguments.pop("integers")
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(f"{kind!r} is no space of integers; choose from {', '.join(sorted(KINDS))}.")
     try:
-        found: Unlisted = KINDS[kind](**arguments)
+        space: Unlisted = KINDS[kind](**arguments)
     except TypeError as problem:
         raise InvalidInput(f"a {kind} does not take these arguments: {problem}.") from None
-    return found
+    return space
 
 
 @lru_cache(maxsize=4)

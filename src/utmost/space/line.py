@@ -1,7 +1,7 @@
-"""One number on a line: where it may lie and how far a neighbour moves it, what being off costs, and what is expected.
+"""One integer on a line: its range and sensitivity, losses of errors, and priors.
 
-A loss goes by its name: "absolute", "squared", "zero-one", or "within k", which costs nothing up to k steps off and 1
-beyond. A prior is a list of probabilities, one for each point in order; none at all is uniform.
+A loss is named: "absolute", "squared", "zero-one", or "within k", which is 0 for errors up to k and 1 beyond. A prior
+is a list of probabilities, one for each point in order; None is uniform.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from utmost.space.families import path, sums
 from utmost.space.graph import Space
 
 End: TypeAlias = Any
-"""The end of a range: a whole number, or None where it has no ends; `bounded` says which."""
+"""The end of a range: a whole number, or None if it is unbounded; see `bounded`."""
 MOST_LISTED = 10**7
-"""How long a list a prior may be."""
+"""The largest length of a prior."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,16 @@ class Line:
 
     @property
     def points(self) -> int:
-        """How many there are; `InvalidInput` where the line is unbounded."""
+        """The number of points; `InvalidInput` if the line is unbounded."""
         first, last = self.ends
         return last - first + 1
 
     def clamp(self, value: int) -> int:
-        """The nearest point of the line; moves two integers no farther apart. Any integer lies on an unbounded line."""
+        """The nearest point of the line; never increases a difference. An unbounded line contains every integer."""
         return value if self.first is None or self.last is None else min(max(value, self.first), self.last)
 
     def space(self) -> Space:
-        """The same as a space of the library, with points 0, 1, ... from `first` on."""
+        """The line as a `Space`, with points 0, 1, ... for `first`, `first` + 1, ..."""
         if self.reach == 1:
             return path(self.points)
         if self.reach == 0:
@@ -92,7 +92,7 @@ class Line:
 
 
 def require_ends(first: End, last: End) -> tuple[int, int] | None:
-    """Both ends of a range of integers, or None where it has none; one end alone is refused."""
+    """Both ends of a range of integers, or None if it is unbounded; one end alone is refused."""
     if first is None and last is None:
         return None
     if first is None or last is None:
@@ -101,9 +101,9 @@ def require_ends(first: End, last: End) -> tuple[int, int] | None:
 
 
 def require_whole(space: Any, *besides: type) -> None:
-    """Every number must be a whole one of Python's own, since it may come from a file.
+    """Convert every field of a space to a Python integer, or refuse it, since it may come from a file.
 
-    Texts, and parts of the kinds `besides`, are left as they are.
+    Texts, and values of the types `besides`, are left as they are.
     """
     for name, value in vars(space).items():
         if not isinstance(value, (str, type(None), *besides)) and (
@@ -116,7 +116,7 @@ def require_whole(space: Any, *besides: type) -> None:
 
 
 def spread_out(farthest: int, most: int) -> tuple[list[int], str]:
-    """All positions from 0 on, or so many of them, denser at the near end; and in words that these are not all."""
+    """All positions from 0 to `farthest`, or about `most` of them, denser near 0; then also a sentence on that."""
     if farthest < most:
         return list(range(farthest + 1)), ""
     spread = [np.linspace(0, farthest, most // 2), np.geomspace(1, farthest, most // 2)]
@@ -125,7 +125,7 @@ def spread_out(farthest: int, most: int) -> tuple[list[int], str]:
 
 
 def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:
-    """The loss of being so many steps off: "absolute", "squared", "zero-one", or "within k" (none up to k, else 1)."""
+    """The loss of an error of this many steps: "absolute", "squared", "zero-one", or "within k" (0 up to k, else 1)."""
     away = np.abs(np.asarray(distance, dtype=float))
     if loss == "absolute":
         return np.asarray(away)
@@ -133,7 +133,7 @@ def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def tolerance(loss: str) -> int:
-    """How many steps off cost nothing, for zero-one losses."""
+    """The largest error without a loss, for zero-one losses."""
     return within(loss) or 0
 
 
@@ -144,14 +144,14 @@ def within(loss: str) -> int | None:
 
 
 def require_line_loss(loss: Any) -> str:
-    """A loss by its name; `InvalidInput` for anything else, which may come from a file."""
+    """The name of a loss, checked; it may come from a file."""
     if isinstance(loss, str) and (loss in ("absolute", "squared", "zero-one") or within(loss) is not None):
         return str(loss)
     raise InvalidInput(f"loss is {shown(loss)}; say 'absolute', 'squared', 'zero-one' or such as 'within 5'.")
 
 
 def line_prior(line: Line, prior: Any) -> Floats | None:
-    """A distribution over the points of a line, in order, as it was given; None is uniform."""
+    """A distribution over the points of a line, in order, checked; None is uniform."""
     if prior is None:
         return None
     if not line.bounded:

@@ -1,4 +1,4 @@
-"""Maps between spaces that keep neighbours together, and what a mechanism becomes through one."""
+"""Morphisms: maps between spaces that preserve adjacency, and the pullback of mechanisms through them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from utmost.space.graph import Point, Space
 
 @cites("RAIN-theorem-1")
 class Morphism:
-    """A map between spaces that takes neighbours to neighbours or to one point.
+    """A map between spaces that maps neighbours to neighbours or to one point.
 
-    A mechanism on the target, read through the map (`pull_back`), is as private on the source.
+    The pullback of a mechanism on the target (`pull_back`) satisfies the same level on the source.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Morphism:
     """
 
     privacy: Any = None
-    """Levels on the edges of the target that keep those of the source, where `query` was given them."""
+    """Levels on the edges of the target that imply those of the source, from `query`."""
 
     def __init__(self, source: Space, target: Space, mapping: Any) -> None:
         self.source, self.target = source, target
@@ -46,11 +46,11 @@ class Morphism:
             )
 
     def __call__(self, point: Point) -> Any:
-        """Where a point of the source goes."""
+        """The image of a point of the source."""
         return self.target.points[int(self.indices[self.source.index(point)])]
 
     def pull_back(self, mechanism: Any) -> Any:
-        """The mechanism on the source that answers as `mechanism` does at the image of each point."""
+        """The mechanism on the source with the law of `mechanism` at the image of each point."""
         if list(mechanism.points) != list(self.target.points):
             raise InvalidInput("the mechanism's points are not those of the morphism's target.")
         return mechanism.select(self.indices, self.source.points)

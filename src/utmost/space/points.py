@@ -1,7 +1,7 @@
-"""Names of points that are computed, not stored: products of ranges and histograms of people.
+"""Lazy sequences of points: products of ranges and histograms of people.
 
-A space of a million points keeps no million tuples: these sequences know their length, make the tuple at a position,
-and find the position of a tuple.
+A space of a million points stores no million tuples: these sequences have a length, compute the tuple at a position,
+and the position of a tuple.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from utmost.exact.arrays import Integers
 
 
 class Computed(Sequence[Any]):
-    """A sequence of tuples given by `_tuple(position)` and `_position(tuple)`."""
+    """A sequence of tuples that is defined by `_tuple(position)` and `_position(tuple)`."""
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -97,16 +97,16 @@ class Tuples(Computed):
         return position
 
     def digits(self, positions: Integers) -> Integers:
-        """Which entry of each axis the tuples at these positions hold: one row per axis."""
+        """The position on each axis of the tuples at these positions: one row per axis."""
         rows = np.zeros((len(self.shape), len(positions)), dtype=np.int64)
-        left = np.asarray(positions, dtype=np.int64)
+        quotients = np.asarray(positions, dtype=np.int64)
         for axis in range(len(self.shape) - 1, -1, -1):
-            left, rows[axis] = np.divmod(left, max(self.shape[axis], 1))
+            quotients, rows[axis] = np.divmod(quotients, max(self.shape[axis], 1))
         return rows
 
 
 class Histograms(Computed):
-    """All ways to spread `people` over `bins`, in lexicographic order; with `slack`, at most that many people.
+    """All histograms of `people` people over `bins`, in lexicographic order; with `slack`, of at most that many.
 
     Examples
     --------
@@ -121,57 +121,57 @@ class Histograms(Computed):
         return _ways(self.people, self.bins + self.slack)
 
     def _tuple(self, position: int) -> tuple[int, ...]:
-        entries, left = [], self.people
-        for remaining in range(self.bins + self.slack, int(self.slack), -1):
+        entries, people_left = [], self.people
+        for bins_left in range(self.bins + self.slack, int(self.slack), -1):
             entry = 0
-            while (skipped := _ways(left - entry, remaining - 1)) <= position:
+            while (skipped := _ways(people_left - entry, bins_left - 1)) <= position:
                 position -= skipped
                 entry += 1
             entries.append(entry)
-            left -= entry
+            people_left -= entry
         return tuple(entries)
 
     def _position(self, value: tuple[Any, ...]) -> int:
-        whole = all(isinstance(x, int | np.integer) and x >= 0 for x in value)
-        value, total = tuple(map(int, value)) if whole else value, sum(value) if whole else -1
+        is_whole = all(isinstance(x, int | np.integer) and x >= 0 for x in value)
+        value, total = tuple(map(int, value)) if is_whole else value, sum(value) if is_whole else -1
         fits = total <= self.people if self.slack else total == self.people
         if len(value) != self.bins or total < 0 or not fits:
             raise ValueError(f"{value!r} is not a histogram of {self.people} people over {self.bins} bins")
-        position, left = 0, self.people
-        for remaining, entry in zip(range(self.bins + self.slack, int(self.slack), -1), value, strict=True):
-            position += _ways(left, remaining) - _ways(left - entry, remaining)
-            left -= entry
+        position, people_left = 0, self.people
+        for bins_left, entry in zip(range(self.bins + self.slack, int(self.slack), -1), value, strict=True):
+            position += _ways(people_left, bins_left) - _ways(people_left - entry, bins_left)
+            people_left -= entry
         return position
 
     @cached_property
     def table(self) -> Integers:
-        """Every histogram as a row, the people left over last if there is slack."""
+        """Every histogram as a row, followed by the number of people in no bin if there is slack."""
         rows = np.zeros((1, 0), dtype=np.int64)
-        left = np.array([self.people], dtype=np.int64)
+        people_left = np.array([self.people], dtype=np.int64)
         for _ in range(self.bins + self.slack - 1):
-            counts = left + 1
+            counts = people_left + 1
             entry = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             rows = np.column_stack([np.repeat(rows, counts, axis=0), entry])
-            left = np.repeat(left, counts) - entry
+            people_left = np.repeat(people_left, counts) - entry
         if self.bins + self.slack == 0:
             return rows if self.people == 0 else rows[:0]
-        return np.column_stack([rows, left])
+        return np.column_stack([rows, people_left])
 
     def positions(self, table: Integers) -> Integers:
         """The positions of rows such as those of `table`."""
         bins = self.bins + self.slack
         ways = np.array([[_ways(n, k) for n in range(self.people + 1)] for k in range(bins + 1)], dtype=np.int64)
-        left = np.full(len(table), self.people)
-        result = np.zeros(len(table), dtype=np.int64)
+        people_left = np.full(len(table), self.people)
+        positions = np.zeros(len(table), dtype=np.int64)
         for column in range(bins):
-            after = left - table[:, column]
-            result += ways[bins - column][left] - ways[bins - column][after]
-            left = after
-        return result
+            people_after = people_left - table[:, column]
+            positions += ways[bins - column][people_left] - ways[bins - column][people_after]
+            people_left = people_after
+        return positions
 
 
 def _ways(people: int, bins: int) -> int:
-    """How many histograms there are of so many people over so many bins."""
+    """The number of histograms of `people` people over `bins` bins."""
     if people < 0:
         return 0
     return math.comb(people + bins - 1, bins - 1) if bins else int(people == 0)

@@ -1,8 +1,8 @@
-"""The results of a query and which of them are neighbours: the graph on which an oblivious mechanism is designed.
+"""The graph of a query's results, on which oblivious mechanisms are designed.
 
-A mechanism is oblivious if it sees a dataset only through the result of the query. Two results are neighbours if some
-two neighbouring datasets have them (REG Definition 3), and a mechanism that is private between neighbouring results is
-private on the datasets (REG Lemma 1). So a design on the few results answers for the many datasets.
+A mechanism is oblivious if it depends on a dataset only through the result of the query. Two results are neighbours if
+some two neighbouring datasets have them (REG Definition 3), and a mechanism that is private between neighbouring
+results is private on the datasets (REG Lemma 1). So a design on the few results applies to the many datasets.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from utmost.space.morphisms import Morphism
 
 @cites("REG-lemma-1")
 def query(space: Space, function: Any, privacy: Privacy | None = None) -> tuple[Space, Morphism]:
-    """The graph of results of a query, and the morphism that takes every dataset to its result (REG Definition 3).
+    """The graph of results of a query, and the morphism that maps every dataset to its result (REG Definition 3).
 
-    Design on the results, then read the mechanism through the morphism: `onto.pull_back(mechanism)` is as private on
-    the datasets.
+    Design on the results, then pull the mechanism back: `onto.pull_back(mechanism)` satisfies the same level on the
+    datasets.
 
     Parameters
     ----------
     space : Space
-        The datasets and who neighbours whom, such as `um.hamming(people, values)`.
-    function : callable, mapping, or sequence aligned with the points
-        The result at every dataset: any hashable value (a number, text, a tuple). A callable is asked once for each.
+        The datasets and their adjacency, such as `um.hamming(people, values)`.
+    function : callable, mapping or sequence
+        The result at every dataset, a sequence aligned with the points: any hashable value (a number, text, a tuple).
+        A callable is called once for each dataset.
     privacy : level, number or EdgeLevels, optional
-        What is promised between datasets. Then `onto.privacy` holds what a mechanism on the results must keep so that
-        every dataset has its promise: between two results, the strongest promise of all neighbours that have them.
+        The levels between datasets. Then `onto.privacy` holds the levels that a mechanism on the results must satisfy:
+        between two results, the strictest level of all neighbours that have them.
 
     Returns
     -------
     results : Space
-        One point per result that occurs, in increasing order where results can be compared, else in order of
-        appearance. Whole numbers from 0 that form a path, a ring, a sum's line or a complete graph are made as that
+        One point per result that occurs, in increasing order where results are comparable, else in order of
+        appearance. Whole numbers from 0 that form a path, a cycle, a line of sums or a complete graph are made as that
         family, so that its theorems apply.
     onto : Morphism
         From the datasets to the results.
 
     Examples
     --------
-    Five people with a value 0, 1 or 2 each. One person can move the largest value from
-    anything to anything, and the sum by two:
+    Five people with a value 0, 1 or 2 each. One person can change the largest value arbitrarily, and the sum by two:
 
     >>> import statistics
     >>> import utmost as um
@@ -77,34 +77,34 @@ def query(space: Space, function: Any, privacy: Privacy | None = None) -> tuple[
     >>> round(onto.pull_back(best.mechanism).epsilon(people), 9)
     1.0
 
-    The first of three people wants more protection than the others:
+    The first of three people has a stricter level than the others:
 
     >>> database = um.hamming(3, 2)
     >>> results, onto = um.query(database, lambda d: (d[0], d[1] + d[2]), um.personalized(database, [0.1, 1, 1]))
     >>> onto.privacy
     EdgeLevels(per edge: 1-DP, 0.1-DP)
     """
-    found = [
+    result_at = [
         _named(point, result) for point, result in zip(space.points, space.align(function, "the query"), strict=True)
     ]
-    names = list(dict.fromkeys(found))
-    with suppress(TypeError):  # results that cannot be compared stay in order of appearance
+    names = list(dict.fromkeys(result_at))
+    with suppress(TypeError):  # results that are not comparable stay in order of appearance
         names = sorted(names)
     position = {name: i for i, name in enumerate(names)}
-    where = np.array([position[result] for result in found], dtype=np.int64)
+    where = np.array([position[result] for result in result_at], dtype=np.int64)
     ends = np.sort(where[space.edge_indices], axis=1)
-    moves = np.flatnonzero(ends[:, 0] != ends[:, 1])
-    keys, which = np.unique(ends[moves] @ np.array([max(len(names), 1), 1]), return_inverse=True)
+    crossing = np.flatnonzero(ends[:, 0] != ends[:, 1])
+    keys, which = np.unique(ends[crossing] @ np.array([max(len(names), 1), 1]), return_inverse=True)
     pairs = np.column_stack(np.divmod(keys, max(len(names), 1)))
     results = _recognised(names, pairs)
-    onto = Morphism(space, results, found)
+    onto = Morphism(space, results, result_at)
     if privacy is not None:
-        onto.privacy = _pushed(on_edges(space, privacy), moves, which.ravel(), pairs, results)
+        onto.privacy = _pushed(on_edges(space, privacy), crossing, which.ravel(), pairs, results)
     return results, onto
 
 
 def _named(point: Any, result: Any) -> Any:
-    """A result that can be the name of a point."""
+    """A result as the label of a point, checked."""
     if isinstance(result, np.generic):
         result = result.item()
     try:
@@ -137,7 +137,7 @@ def _recognised(names: list[Any], pairs: Integers) -> Space:
 def _pushed(
     levels: EdgeLevels, moves: NDArray[Any], which: NDArray[Any], pairs: Integers, results: Space
 ) -> EdgeLevels:
-    """The levels between results: move `moves[i]` of the datasets lies over the pair `pairs[which[i]]` of results."""
+    """The levels between results: edge `moves[i]` of the datasets maps to the pair `pairs[which[i]]` of results."""
     if levels.single is not None:
         return on_edges(results, levels.single)
     number = levels.numbers()
@@ -156,7 +156,7 @@ def _pushed(
 
 
 def _strongest(levels: list[Level]) -> Level:
-    """A level that keeps all of these: the strongest where one is, else the least epsilon with the least delta."""
+    """A level that implies all of these: the strictest if there is one, else the least epsilon with the least delta."""
     if len(levels) == 1:
         return levels[0]
     gaussian = [level for level in levels if isinstance(level, GaussianDP)]
@@ -178,7 +178,7 @@ def _strongest(levels: list[Level]) -> Level:
 
 
 def _by_epsilon(a: ApproxDP, b: ApproxDP) -> int:
-    """-1, 0 or 1 as a promises a smaller, the same or a larger epsilon, exactly; of the same, the smaller delta."""
+    """-1, 0 or 1 as a has a smaller, the same or a larger epsilon than b, exactly; ties by delta."""
     infinite = [level.exponent == float("inf") for level in (a, b)]
     if any(infinite):
         order = infinite[0] - infinite[1]

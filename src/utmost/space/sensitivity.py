@@ -1,4 +1,4 @@
-"""How far one neighbour moves a vector of integers: in the norm of a shape, in all, and in Euclidean length."""
+"""Sensitivities of integer vectors, from their sensitivity sets: in the norm of a shape, in l1, and in l2."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 from utmost.space.integers import Lattice, Moves, Strategy
 
 
-def norm_of_moves(shape: Moves, space: Lattice) -> int | None:
-    """The largest norm of a shape that one neighbour's move has; None if the noise cannot hide it at any price.
+def norm_sensitivity(shape: Moves, space: Lattice) -> int | None:
+    """The sensitivity in the norm of a shape; None if noise of this shape cannot hide the sensitivity set at all.
 
-    Norms are sums at most, so `reach` rows move by `reach` times what one row does. Where no integer moves by more than
-    `each`, all together move by no more than that times their number.
+    By the triangle inequality, `reach` rows have `reach` times the sensitivity of one row. Where no integer changes by
+    more than `each`, the sum of all changes is at most that times their number.
     """
     d, moves = space.dimension, space.moves
     if moves == "sum-zero" and d == 1:
@@ -31,24 +31,24 @@ def norm_of_moves(shape: Moves, space: Lattice) -> int | None:
     return space.reach * d
 
 
-def sum_of_moves(space: Lattice | Strategy) -> int:
-    """How far one neighbour moves all integers together (l1)."""
+def l1_sensitivity(space: Lattice | Strategy) -> int:
+    """The l1 sensitivity."""
     if isinstance(space, Strategy):
-        return space.farthest
-    found = norm_of_moves("any", space)
-    assert found is not None
-    return found
+        return space.l1_sensitivity
+    sensitivity = norm_sensitivity("any", space)
+    assert sensitivity is not None
+    return sensitivity
 
 
-def square_of_moves(space: Lattice | Strategy) -> int:
-    """The largest squared Euclidean length of what one neighbour does.
+def squared_l2_sensitivity(space: Lattice | Strategy) -> int:
+    """The squared l2 sensitivity.
 
-    With at most `each` moves in one integer, the squares of integers that add up to a number are largest where as many
-    as possible have the most: the sum of squares is convex. A replaced neighbour takes such a vector away and adds
-    another: at most twice the square, and at most that of twice as many moves in the integers there are.
+    If one integer changes by at most `each`, the sum of squares at a given sum is largest where as many integers as
+    possible change by `each`: the sum of squares is convex. A replaced neighbour subtracts such a vector and adds
+    another: at most twice the square, and at most the square of twice the total change over the integers there are.
     """
     if isinstance(space, Strategy):
-        return space.square
+        return space.squared_l2_sensitivity
     d, moves = space.dimension, space.moves
     if moves == "sum-zero" and d == 1:
         return 0
@@ -60,12 +60,12 @@ def square_of_moves(space: Lattice | Strategy) -> int:
 
 
 def straightness(space: Lattice) -> float:
-    """How much shorter the longest move is (Euclidean) because no integer moves by more than `each`: 1 without that."""
-    return math.sqrt(square_of_moves(space) / max(1, square_of_moves(replace(space, each=None))))
+    """The ratio of the l2 sensitivity to that without the bound `each` on single integers: 1 without that bound."""
+    return math.sqrt(squared_l2_sensitivity(space) / max(1, squared_l2_sensitivity(replace(space, each=None))))
 
 
-def _largest_square(total: int, each: int, integers: int) -> int:
-    """The largest sum of squares of so many integers from 0 to `each` whose sum is at most a total."""
-    full = min(total // each, integers)
-    rest = min(total - full * each, each) if full < integers else 0
-    return int(full * each**2 + rest**2)
+def _largest_square(total: int, bound: int, integers: int) -> int:
+    """The largest sum of squares of `integers` integers from 0 to `bound` whose sum is at most `total`."""
+    full = min(total // bound, integers)
+    rest = min(total - full * bound, bound) if full < integers else 0
+    return int(full * bound**2 + rest**2)

@@ -1,6 +1,6 @@
-"""The few sparse matrices and graph algorithms Utmost takes from SciPy, loaded when first used.
+"""SciPy's sparse matrices and graph algorithms, imported lazily.
 
-SciPy's graph module alone takes longer to import than all of Utmost and numpy, and many uses never need it.
+SciPy's graph module alone takes longer to import than all of Utmost and NumPy, and many uses never need it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from importlib import import_module
 from typing import Any
 
 
-def _when_used(module: str, name: str) -> Callable[..., Any]:
+def _lazy(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is imported at the first call."""
+
     def call(*arguments: Any, **options: Any) -> Any:
         return getattr(import_module(module), name)(*arguments, **options)
 
@@ -18,10 +20,10 @@ def _when_used(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
-csr_array = _when_used("scipy.sparse", "csr_array")
-coo_array = _when_used("scipy.sparse", "coo_array")
-hstack = _when_used("scipy.sparse", "hstack")
-vstack = _when_used("scipy.sparse", "vstack")
-dijkstra = _when_used("scipy.sparse.csgraph", "dijkstra")
-connected_components = _when_used("scipy.sparse.csgraph", "connected_components")
-maximum_bipartite_matching = _when_used("scipy.sparse.csgraph", "maximum_bipartite_matching")
+csr_array = _lazy("scipy.sparse", "csr_array")
+coo_array = _lazy("scipy.sparse", "coo_array")
+hstack = _lazy("scipy.sparse", "hstack")
+vstack = _lazy("scipy.sparse", "vstack")
+dijkstra = _lazy("scipy.sparse.csgraph", "dijkstra")
+connected_components = _lazy("scipy.sparse.csgraph", "connected_components")
+maximum_bipartite_matching = _lazy("scipy.sparse.csgraph", "maximum_bipartite_matching")

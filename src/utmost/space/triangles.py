@@ -1,9 +1,9 @@
-"""Tallies of three leading candidates while the votes of all others stay: triangles of any side.
+"""Tallies of three leading candidates with the votes of all others fixed: triangles of any side.
 
 A *cell* holds the tallies with the same three leaders, the same votes of all others and, where rows are replaced, the
-same number of rows; where rows come or go, one of two numbers that differ by one. Count each leader's votes from the
-fewest with which it still leads the others, and a cell is the triangle of all y >= 0 that add up to its side (or to one
-less). Who wins is decided by y and a public order among the three, so cells of one side are all alike.
+same number of rows; under add/remove, one of two numbers that differ by one. Count each leader's votes from the fewest
+with which it still leads the others, and a cell is the triangle of all y >= 0 that add up to its side (or to one less).
+The winner is determined by y and a public order among the three, so cells of one side are isomorphic.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def triangle(side: int, neighbours: Neighbours) -> Space:
 
 
 def triangle_levels(side: int, neighbours: Neighbours, level: ApproxDP, step: int) -> EdgeLevels:
-    """The triangle at `step` times a pure level: so far neighbours are apart that differ by `step` rows.
+    """The triangle at `step` times a pure level, for neighbours that differ by `step` rows.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def triangle_levels(side: int, neighbours: Neighbours, level: ApproxDP, step: in
 
 
 def triangle_losses(space: Space, loss: str) -> Floats:
-    """What each of the three costs at every tally: 1 unless it is the first of those with most votes; or its shortfall.
+    """The loss of each of the three at every tally: 1 unless it is the first with the most votes; or its shortfall.
 
     Examples
     --------
@@ -68,20 +68,21 @@ def triangle_losses(space: Space, loss: str) -> Floats:
 
 
 def spread_evenly(space: Space, prices: Floats) -> Floats:
-    """Prices of arcs and outputs (direction, edge, output), averaged over all orders of the three candidates."""
+    """Dual prices of arcs and outputs (direction, edge, output), averaged over all orders of the three candidates."""
     tallies, ends = np.array(space.points, dtype=np.int64), space.edge_indices
     n, width = len(tallies), int(tallies.max(initial=0)) + 1
     arcs = np.concatenate([ends[:, 0] * n + ends[:, 1], ends[:, 1] * n + ends[:, 0]])
     order = np.argsort(arcs)
     place = np.full(width**3, -1)
     place[_code(tallies, width)] = np.arange(n)
-    flat, found = prices.reshape(len(arcs), 3), np.zeros((len(arcs), 3))
+    flat, averages = prices.reshape(len(arcs), 3), np.zeros((len(arcs), 3))
     for exchange in permutations(range(3)):
         image = place[_code(tallies[:, exchange], width)]  # candidate exchange[c] becomes candidate c
-        to = order[np.searchsorted(arcs[order], image[arcs // n] * n + image[arcs % n])]
-        found[to] += flat[:, exchange] / 6
-    return found.reshape(prices.shape)
+        arc_images = order[np.searchsorted(arcs[order], image[arcs // n] * n + image[arcs % n])]
+        averages[arc_images] += flat[:, exchange] / 6
+    return averages.reshape(prices.shape)
 
 
 def _code(tallies: Any, width: int) -> Integers:
+    """A tally as one integer."""
     return np.asarray((tallies[:, 0] * width + tallies[:, 1]) * width + tallies[:, 2])

@@ -30,7 +30,12 @@ from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
 from utmost.survey.cross_table import CrossTable, cross, indicator_estimates
 from utmost.theory.local.design.estimation import Estimate
-from utmost.theory.local.design.responses import keep, read_kept, read_responses, require_possible
+from utmost.theory.local.design.responses import (
+    read_responses,
+    read_stored_response,
+    require_possible,
+    store_response,
+)
 from utmost.theory.local.design.shuffle import Shuffled, shuffled
 from utmost.theory.local.design.survey import FORMAT as SURVEY_FORMAT
 from utmost.theory.local.design.survey import Survey
@@ -216,14 +221,14 @@ class Form:
 
         The receipt is a random number, by which a collector stores a response that it gets twice only once.
         """
-        if kept is not None and (stored := read_kept(Path(kept), self.identity)) is not None:
+        if kept is not None and (stored := read_stored_response(Path(kept), self.identity)) is not None:
             return self._as_sent(stored, kept)
         require_accepted(self.level, accept)
         if len(answers) != len(self.surveys):
             raise InvalidInput(f"there are {len(answers)} answers to {len(self.surveys)} questions; answer each.")
         parts = zip(self.surveys, answers, strict=True)
         record = (secrets.token_hex(16), *(survey.respond(answer, accept=True) for survey, answer in parts))
-        return self._as_sent(record if kept is None else keep(Path(kept), self.identity, record), kept)
+        return self._as_sent(record if kept is None else store_response(Path(kept), self.identity, record), kept)
 
     def _as_sent(self, record: Any, path: str | os.PathLike[str] | None) -> dict[str, Any]:
         """A stored record as a message; `BadFile` if the record is not a response to this form."""

@@ -23,9 +23,9 @@ from utmost.theory.symmetry import Symmetry
 
 MOST_MIXED = 1e-3
 OUT_OF_TIME, INFEASIBLE = 1, 2
-"""How SciPy's linprog says that time ran out, and that no point fits."""
+"""The status codes of SciPy's linprog for a time-out and for an infeasible program."""
 FEW_ROWS = 6_000
-"""Up to how many rows are solved to a vertex where symmetry left so few."""
+"""Programs reduced by symmetry to at most this many rows are solved to a vertex."""
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -49,14 +49,14 @@ def best_mechanism(
     worst: Floats | None = None,
     seconds: float = math.inf,
     interior: bool = False,
-    alike: Symmetry | None = None,
+    symmetry: Symmetry | None = None,
 ) -> Optimum:
-    """The private mechanism with the largest sum of gains·X, some rows fixed, some other sums held above a value.
+    """The private mechanism X that maximises sum(gains·X), with some rows fixed and lower bounds on other sums.
 
-    With a table of losses as `worst`, the one with the least loss at its worst point instead. `SolverFailed` after so
-    many seconds without a result. With `interior` the solver stops at the interior point, which for thousands of rows
-    takes a tenth of the time of a vertex; what it lacks is of the size of its tolerance. What is `alike` is one
-    variable or one row; nothing may be fixed or held then.
+    With a table of losses as `worst`, the one with the least loss at its worst point instead. `SolverFailed` after
+    `seconds` without a result. With `interior` the solver stops at the interior point, which for thousands of rows
+    takes a tenth of the time of a vertex and is optimal up to the solver's tolerance. Under a `symmetry`, every class
+    is one variable or one row; `fixed` and `at_least` must then be empty.
     """
     n, k = gains.shape
     if not gains.size:
@@ -80,8 +80,8 @@ def best_mechanism(
         bounds = np.vstack([bounds, [worst.min(initial=0.0), worst.max(initial=0.0)]])
         cost = np.append(np.zeros(variables), 1.0)
     program = _Program(cost, upper, limits, sums, bounds)
-    classes = None if alike is None else _whole(alike, private, k, worst is not None)
-    x, marginals = _solved(program, classes, n, k, seconds, interior)
+    classes = None if symmetry is None else _classes_of_program(symmetry, private, k, worst is not None)
+    x, marginals = _solve_program(program, classes, n, k, seconds, interior)
     duals = private.duals(marginals, k)
     matrix = np.clip(x[: n * k].reshape(n, k), 0.0, 1.0)
     favoured = np.zeros(n)
@@ -111,40 +111,44 @@ class _Classes(NamedTuple):
     points: Integers
 
 
-def _whole(alike: Symmetry, private: _Privacy, k: int, worst: bool) -> _Classes:
-    """Classes of all variables and rows, those for deltas and for the worst point included."""
-    spares = alike.entries.max() + 1 + alike.rows.reshape(-1, k)[private.loose].ravel()
-    first = alike.rows.reshape(-1, k)[private.bounded].ravel()
-    budgets = alike.rows.max() + 1 + alike.arcs[private.loose]
-    rows, variables = np.concatenate([first, budgets]), np.concatenate([alike.entries, spares])
+def _classes_of_program(symmetry: Symmetry, private: _Privacy, k: int, worst: bool) -> _Classes:
+    """The classes of all variables and rows, those for deltas and for the worst point included."""
+    spares = symmetry.entries.max() + 1 + symmetry.rows.reshape(-1, k)[private.loose].ravel()
+    first = symmetry.rows.reshape(-1, k)[private.bounded].ravel()
+    budgets = symmetry.rows.max() + 1 + symmetry.arcs[private.loose]
+    rows, variables = np.concatenate([first, budgets]), np.concatenate([symmetry.entries, spares])
     if worst:
-        rows = np.concatenate([rows, alike.rows.max() + 2 + alike.arcs.max() + alike.points])
+        rows = np.concatenate([rows, symmetry.rows.max() + 2 + symmetry.arcs.max() + symmetry.points])
         variables = np.append(variables, variables.max() + 1)
-    return _Classes(variables, rows, alike.points)
+    return _Classes(variables, rows, symmetry.points)
 
 
-def _solved(
+def _solve_program(
     program: _Program, classes: _Classes | None, n: int, k: int, seconds: float, interior: bool
 ) -> tuple[Floats, Floats]:
-    """The variables at the optimum, and the prices of the rows of `upper`; solved by classes where there are some."""
+    """The variables at the optimum and the dual prices of the rows of `upper`; one variable per class if given any."""
     from scipy.optimize import OptimizeWarning, linprog
 
     cost, upper, limits, sums, bounds = program
     rows = variables = None
     if classes is not None:
         _, first, variables = np.unique(classes.variables, return_index=True, return_inverse=True)
-        _, kept, rows, size = np.unique(classes.rows, return_index=True, return_inverse=True, return_counts=True)
+        _, row_of_class, rows, size = np.unique(
+            classes.rows, return_index=True, return_inverse=True, return_counts=True
+        )
         points = np.unique(classes.points, return_index=True)[1]
         members = coo_array((np.ones(len(variables)), (np.arange(len(variables)), variables))).tocsr()
-        cost, upper, limits = members.T @ cost, upper[kept] @ members, limits[kept]
+        cost, upper, limits = members.T @ cost, upper[row_of_class] @ members, limits[row_of_class]
         sums, bounds = sums[points] @ members, bounds[first]
     options: dict[str, Any] = {**TIGHT, "time_limit": seconds}
     result = None
-    if interior and (classes is None or len(limits) > FEW_ROWS):  # of small ones a vertex is found as fast, and surely
+    if interior and (classes is None or len(limits) > FEW_ROWS):  # a vertex of a small one is found as fast, reliably
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OptimizeWarning)  # SciPy does not know the option, and hands it on
-            off = options | {"run_crossover": "off"}
-            result = linprog(cost, upper, limits, sums, np.ones(sums.shape[0]), bounds, "highs-ipm", options=off)
+            no_crossover = options | {"run_crossover": "off"}
+            result = linprog(
+                cost, upper, limits, sums, np.ones(sums.shape[0]), bounds, "highs-ipm", options=no_crossover
+            )
     if result is None or (result.x is None and result.status not in (OUT_OF_TIME, INFEASIBLE)):
         result = linprog(cost, upper, limits, sums, np.ones(sums.shape[0]), bounds, "highs", options=options)
     _require_solved(result, n, k, seconds)
@@ -154,7 +158,7 @@ def _solved(
 
 
 def _require_solved(result: Any, n: int, k: int, seconds: float) -> None:
-    """`SolverFailed`, in words, where there is no solution."""
+    """Raise `SolverFailed` if there is no solution."""
     if result.status == OUT_OF_TIME:
         raise SolverFailed(
             f"the linear program over mechanisms of {n} points and {k} outputs was not solved in {seconds:g} seconds; "
@@ -167,13 +171,20 @@ def _require_solved(result: Any, n: int, k: int, seconds: float) -> None:
 
 @dataclass(frozen=True)
 class _Privacy:
-    """Privacy as inequalities `upper` @ x <= `limits`, of which the first are those of edges and outputs.
+    """Privacy as inequalities `upper` @ x <= `limits`; those of edges and outputs come first.
 
     Attributes
     ----------
-    bounded : the ordered edges, of 2m, that promise something
-    loose : those of them that have a delta, and so spares
-    scale : by what the inequalities of each ordered edge are multiplied: no coefficient is above 1
+    upper : sparse array
+        The coefficients.
+    limits : array of float
+        The right-hand sides.
+    bounded : array of int
+        The ordered edges, of 2m, with a finite epsilon.
+    loose : array of int
+        Those of them with a delta above 0, and so with slack variables.
+    scale : array of float
+        The factor that scales the inequalities of each ordered edge, so that no coefficient is above 1.
     """
 
     upper: Any
@@ -184,19 +195,19 @@ class _Privacy:
 
     def duals(self, marginals: Floats, k: int) -> Floats:
         """The weights of X_io - E X_ho on every ordered edge, from those of the scaled inequalities."""
-        found = np.zeros((len(self.scale), k))
+        weights_by_edge = np.zeros((len(self.scale), k))
         weights = np.maximum(-marginals[: len(self.bounded) * k].reshape(-1, k), 0.0)
-        found[self.bounded] = weights * self.scale[self.bounded, None]
-        return found
+        weights_by_edge[self.bounded] = weights * self.scale[self.bounded, None]
+        return weights_by_edge
 
 
 def _privacy(levels: EdgeLevels, n: int, k: int) -> _Privacy:
-    """The inequalities X_io <= E X_ho + s_o of every ordered edge, where the spares s of an edge add up to delta."""
+    """The inequalities X_io <= E X_ho + s_o of every ordered edge, where the slacks s of an edge add up to delta."""
     a, b = levels.space.edge_indices.T
     tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
     growth, delta = np.tile(levels.growth, 2), np.tile(levels.delta, 2)
     bounded = np.flatnonzero(np.isfinite(growth))
-    growth = np.where(np.isinf(growth), 1.0, growth)  # promises nothing, and is not among the bounded
+    growth = np.where(np.isinf(growth), 1.0, growth)  # no constraint: not among the bounded
     loose = bounded[delta[bounded] > 0]
     scale = 1 / np.maximum(growth, 1.0)
     row = np.arange(len(bounded) * k)
@@ -223,7 +234,7 @@ def _privacy(levels: EdgeLevels, n: int, k: int) -> _Privacy:
 
 
 class Cuts(NamedTuple):
-    """An optimum at levels of any concave kind, and the promises of which the linear program was made.
+    """An optimum at levels of any concave kind, and the tangents that made up its linear program.
 
     `optimum.duals[d, c, o]` belongs to cut c: the edge `edges[c]` with a tangent of slope `slopes[c]`.
     """
@@ -239,33 +250,33 @@ def best_by_tangents(
     fixed: dict[int, Floats] | None = None,
     at_least: list[tuple[Floats, float]] | None = None,
 ) -> Cuts:
-    """`best_mechanism` at curved levels: (epsilon, delta) promises that they imply, more of them where they are broken.
+    """`best_mechanism` at curved levels, by cutting planes: tangents are (epsilon, delta) levels that they imply.
 
-    The program asks for less than the levels do, so its value bounds every private mechanism. What it breaks of the
-    levels after the last round is small, and taken away by `mix_until_private`.
+    The program is a relaxation, so its value bounds every private mechanism. By how much it violates the levels after
+    the last round is small, and removed by `mix_until_private`.
     """
     m, several = len(levels), np.array([0.003, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5])
     edges: Integers = np.zeros(0, dtype=np.int64)
     slopes = np.zeros(0)
     for number in np.unique(levels.numbers()).tolist():
-        mine = np.flatnonzero(levels.numbers() == number)
-        first = np.unique(np.maximum(levels[int(mine[0])].tangent(several), 1.0))
-        edges = np.concatenate([edges, np.repeat(mine, len(first))])
-        slopes = np.concatenate([slopes, np.tile(first, len(mine))])
+        members = np.flatnonzero(levels.numbers() == number)
+        first = np.unique(np.maximum(levels[int(members[0])].tangent(several), 1.0))
+        edges = np.concatenate([edges, np.repeat(members, len(first))])
+        slopes = np.concatenate([slopes, np.tile(first, len(members))])
     a, b = levels.space.edge_indices.T
     for rounds in range(MOST_ROUNDS):
-        found = best_mechanism(levels.tangents(edges, slopes), gains, fixed, at_least)
-        new = [_broken(levels, found.matrix[i], found.matrix[j]) for i, j in ((a, b), (b, a))] if m else []
-        more = [(where, slope) for where, slope in new if len(where)]
-        if not more or len(edges) > MOST_CUTS or rounds == MOST_ROUNDS - 1:
+        optimum = best_mechanism(levels.tangents(edges, slopes), gains, fixed, at_least)
+        new = [_broken(levels, optimum.matrix[i], optimum.matrix[j]) for i, j in ((a, b), (b, a))] if m else []
+        violations = [(where, slope) for where, slope in new if len(where)]
+        if not violations or len(edges) > MOST_CUTS or rounds == MOST_ROUNDS - 1:
             break
-        edges = np.concatenate([edges, *(where for where, _ in more)])
-        slopes = np.concatenate([slopes, *(slope for _, slope in more)])
-    return Cuts(found, edges, slopes)
+        edges = np.concatenate([edges, *(where for where, _ in violations)])
+        slopes = np.concatenate([slopes, *(slope for _, slope in violations)])
+    return Cuts(optimum, edges, slopes)
 
 
 def _broken(levels: EdgeLevels, here: Floats, there: Floats) -> tuple[Integers, Floats]:
-    """The edges whose promise some event breaks, of the sets of relatively likeliest outputs; and tangents there."""
+    """The edges whose level is violated by some set of outputs with the largest likelihood ratios; tangents there."""
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.argsort(-np.where(there > 0, here / there, np.where(here > 0, np.inf, 0.0)), axis=1)
     p = np.minimum(np.cumsum(np.take_along_axis(here, order, axis=1), axis=1), 1.0)
@@ -279,11 +290,11 @@ def _broken(levels: EdgeLevels, here: Floats, there: Floats) -> tuple[Integers, 
 
 
 MOST_ROUNDS, MOST_CUTS, BROKEN = 40, 20_000, 1e-10
-"""How often, and how many, tangents are added; what an event may break of a promise before one is."""
+"""The largest numbers of rounds and of tangents; the violation above which a tangent is added."""
 
 
 def mix_until_private(matrix: Floats, levels: EdgeLevels) -> tuple[Floats, float]:
-    """(1 - eta) X + eta u per component, for the least eta that takes the solver's errors away; and what moved."""
+    """(1 - eta) X + eta u per component, with the least eta that removes the solver's violations; and the change."""
     floors = floor_of(matrix, levels.space.components)
     a, b = levels.space.edge_indices.T
     eta = 0.0

@@ -1,8 +1,8 @@
-"""Why nothing private is better: conditions re-checked from the problem and the mechanism, with nothing of the solver.
+"""The checker of every question: re-checks optimality from the problem and the mechanism, without the solver.
 
-One checker per question. It takes a problem and what was found, which may come from a file that holds anything, and
-returns the checks made, each in words, and how far the value may be from the best possible. Checkers are loaded when
-something is verified, so that designing needs none, and a command that verifies nothing starts quickly.
+A checker takes a problem and a solution, which may come from a file that holds anything, and returns the checks made,
+each in words, and how far the value may be from the best possible. Checkers are imported when something is verified, so
+that designing needs none, and a command that verifies nothing starts quickly.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ CHECKERS: dict[str, tuple[str, str]] = {
     "keys.shown": ("as stated", "partition_selection.verify:check_keys"),
     "given": ("unproved", "priors.verify:check_nothing"),
 }
-"""What each question's certificate claims, and the check that the claim must pass, as "module:function" of
-this package; "as stated": the checker looks at what is claimed."""
+"""For each question the claim of its certificate and the check that it must pass, as "module:function" of
+this package; "as stated": the checker depends on the claim."""
 ON_GRAPHS = frozenset(
     q for q in CHECKERS if q == "given" or q.partition(".")[0] in ("binary", "rainbow", "finite", "local")
 )
-"""Questions about a mechanism on the points of a graph; the checkers of others look for integers themselves."""
+"""Questions about a mechanism on the points of a graph; other checkers read the integers' law themselves."""
 BOUNDED = {"local.testing"}
 """Questions whose theorem comes with a bound beside it, which the check recomputes."""
 BOUNDS: dict[str, str] = {
@@ -85,21 +85,22 @@ BOUNDS: dict[str, str] = {
     "workload.marginals": "workload.verify.checks:workload_bound",
     "keys.shown": "partition_selection.verify:keys_bound",
 }
-"""What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""
+"""For questions that are answered with a bound: the function that computes it from the problem and the evidence."""
 
 
 def checker_of(question: str) -> Callable[[Any, Any], Outcome]:
     """The check that the certificate of a question's solution must pass."""
-    found: Callable[[Any, Any], Outcome] = _load(CHECKERS[question][1])
-    return found
+    checker: Callable[[Any, Any], Outcome] = _load(CHECKERS[question][1])
+    return checker
 
 
 def bound_of(question: str) -> Callable[[Any, Evidence], float]:
-    """What evidence proves about every private answer to a question."""
-    found: Callable[[Any, Evidence], float] = _load(BOUNDS[question])
-    return found
+    """The function that computes a question's bound on every private mechanism from the evidence."""
+    bound: Callable[[Any, Evidence], float] = _load(BOUNDS[question])
+    return bound
 
 
 def _load(place: str) -> Any:
+    """Import "module:function" of this package."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"utmost.theory.{module}"), name)

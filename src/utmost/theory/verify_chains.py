@@ -1,6 +1,6 @@
-"""Chains of tight edges: what proves that a value is as high as the known points allow.
+"""Chains of tight edges, which prove that a value is as high as the known points allow.
 
-Also the few things all checkers share: what they take, how they read arrays from evidence, and how they state a value.
+Also what all checkers share: their input protocols, reading arrays from evidence, and the checks of a stated value.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from utmost.space.sparse import csr_array, dijkstra
 Outcome: TypeAlias = tuple[tuple[Check, ...], float]
 Carried: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], Floats]
 ATTAINED = 1e-9
-"""How far a value may be below the bound carried to it and still count as attaining it, given rounding."""
+"""The tolerance within which a value attains the bound carried to it, given rounding."""
 
 
 class Problem(Protocol):
-    """What a checker needs of a problem."""
+    """The part of a problem that a checker uses."""
 
     @property
     def space(self) -> Space: ...
@@ -38,11 +38,11 @@ class Problem(Protocol):
 
 
 Evidence: TypeAlias = Mapping[str, Any]
-"""Arrays by name that a solver offers as a proof, such as dual prices; anything may stand there."""
+"""Arrays by name that a solver offers as a proof, such as dual prices; untrusted."""
 
 
 class Certificate(Protocol):
-    """What a checker needs of a certificate; all of it is doubted."""
+    """The part of a certificate that a checker uses; all of it is untrusted."""
 
     @property
     def evidence(self) -> Evidence: ...
@@ -53,7 +53,7 @@ class Certificate(Protocol):
 
 
 class Solved(Protocol):
-    """What a checker needs of a solution."""
+    """The part of a solution that a checker uses."""
 
     @property
     def mechanism(self) -> FiniteMechanism: ...
@@ -93,7 +93,7 @@ def least_slack(levels: EdgeLevels, first: Floats, usable: NDArray[np.bool_], va
 
 
 def gaps_left(right: Floats, slack: Floats, levels: EdgeLevels) -> tuple[Floats, bool]:
-    """How far each value may be below the best, and whether all attain it; what no chain reaches must be 1.
+    """How far each value may be below the optimum, and whether all attain it; a value that no chain reaches must be 1.
 
     A pair that is not concave may stretch a slack along its chain, so there it must be of the size of rounding.
     """
@@ -133,7 +133,7 @@ def read_distribution(source: Mapping[str, Any], name: str, n: int) -> Floats:
 
 
 def asks_for_worst(problem: Problem) -> bool:
-    """Whether the worst point counts, and not the average under the prior."""
+    """Whether the criterion is the worst point rather than the average under the prior."""
     criterion = problem.data.get("criterion")
     if not isinstance(criterion, str) or criterion not in ("average", "worst"):
         raise InvalidInput("the criterion is neither average nor worst.")
@@ -141,7 +141,7 @@ def asks_for_worst(problem: Problem) -> bool:
 
 
 def require_outputs(problem: Problem, solved: Solved) -> int:
-    """How many outputs there are; refuse a mechanism whose outputs are not those of the problem."""
+    """The number of outputs; refuses a mechanism whose outputs are not those of the problem."""
     outputs = read_outputs(problem)
     if outputs != tuple(solved.mechanism.outputs):
         raise InvalidInput("the mechanism's outputs are not those of the question.")
@@ -157,44 +157,56 @@ def read_outputs(problem: Problem) -> tuple[Any, ...]:
 
 
 MARGIN = 1e-9
-"""How far a stated lower bound may be above the recomputed one, relatively."""
+"""The relative tolerance by which a stated lower bound may exceed the recomputed one."""
 
 
-def stated(value: float, found: float) -> Check:
-    """Whether the value is what the mechanism has."""
-    same = abs(value - found) <= 1e-12
-    return Check("value", bool(same), f"{found:.12g}" + ("" if same else f", not {value:.12g} as stated"))
+def stated(value: float, recomputed: float) -> Check:
+    """Whether the stated value is the recomputed one."""
+    agrees = abs(value - recomputed) <= 1e-12
+    return Check("value", bool(agrees), f"{recomputed:.12g}" + ("" if agrees else f", not {value:.12g} as stated"))
 
 
 def bounded(
     solved: Solved, value: float, bound: float, among: str = "", least: bool = False, room: float = 0.0
 ) -> Check:
-    """Whether the value keeps to a recomputed bound, and the certificate states this bound: one rule for all questions.
+    """Whether the value respects a recomputed bound, and the certificate states this bound: one rule for all questions.
 
     A bound is a function of the problem and the evidence alone, so the stated one may differ from the recomputed one by
     rounding only, a billionth of it: a better one would be false, and a worse one is not what this evidence proves.
 
     Parameters
     ----------
-    among : the private mechanisms it bounds, if not all
-    least : whether it bounds a loss, from below
-    room : what rounding may have moved the value by, towards the bound and beyond it
+    solved : Solved
+        The solution, whose certificate states the bound.
+    value, bound : float
+        The recomputed value and bound.
+    among : str
+        Which private mechanisms the bound covers, in words, if not all.
+    least : bool
+        Whether it bounds a loss, from below.
+    room : float
+        By how much rounding may have changed the value, towards the bound and beyond it.
     """
-    claimed, beyond = solved.certificate.bound, (bound - value if least else value - bound)
-    near = claimed is not None and abs(claimed - bound) <= 1e-9 * abs(bound) + room
+    stated_bound, excess = solved.certificate.bound, (bound - value if least else value - bound)
+    agrees = stated_bound is not None and abs(stated_bound - bound) <= 1e-9 * abs(bound) + room
     does = "loses less than" if least else "exceeds"
     detail = f"no private mechanism{among} {does} {bound:.12g}; the value is {value:.12g}"
-    return Check("bound", bool(near and math.isfinite(bound) and beyond <= room), detail)
+    return Check("bound", bool(agrees and math.isfinite(bound) and excess <= room), detail)
 
 
-def from_below(solved: Solved, value: float, bound: float, nobody: str, this: str) -> tuple[Check, float]:
-    """Whether the certificate states at most a recomputed lower bound of a loss, and at most the value; and the gap.
+def from_below(solved: Solved, value: float, bound: float, bound_words: str, value_words: str) -> tuple[Check, float]:
+    """Whether the stated lower bound of a loss is at most the recomputed bound and the value; and the gap.
 
     Parameters
     ----------
-    nobody, this : what is said of every private mechanism before the bound, and of this one before its value
+    solved : Solved
+        The solution, whose certificate states the bound.
+    value, bound : float
+        The recomputed loss and lower bound.
+    bound_words, value_words : str
+        The words before the bound, about every private mechanism, and before the value, about this one.
     """
-    claimed = solved.certificate.bound
-    sound = claimed is not None and claimed <= min(bound, value) * (1 + MARGIN)
-    detail = f"no private mechanism {nobody} {bound:.12g}; this one {this} {value:.12g}"
+    stated_bound = solved.certificate.bound
+    sound = stated_bound is not None and stated_bound <= min(bound, value) * (1 + MARGIN)
+    detail = f"no private mechanism {bound_words} {bound:.12g}; this one {value_words} {value:.12g}"
     return Check("bound", bool(sound), detail), max(0.0, value - bound)

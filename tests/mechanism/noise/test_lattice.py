@@ -12,7 +12,7 @@ from oracles.pace import within
 from scipy.stats import chi2
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.gaussian import WIDE, DiscreteGaussian, RoundedGaussian, keeps_gaussian, wide_mean
+from utmost.mechanism.noise.gaussian import WIDE, DiscreteGaussian, RoundedGaussian, gaussian_satisfies, wide_mean
 from utmost.mechanism.noise.integer_balls import (
     choose_many,
     count_above,
@@ -27,7 +27,7 @@ from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from utmost.space.integers import Lattice
-from utmost.space.sensitivity import norm_of_moves, square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, norm_sensitivity, squared_l2_sensitivity
 
 SHAPES = ("any", "one-way", "cube", "exchange", "sum-zero")
 
@@ -99,13 +99,13 @@ def test_law_is_a_mixture_that_adds_up_and_has_its_own_tails(shape, period, uppe
 def test_how_far_moves_go_is_what_listing_them_says(moves, reach, d):
     space = Lattice(d, moves, reach, 0, 9)
     listed = moves_of(space)
-    assert sum_of_moves(space) == max(sum(map(abs, z)) for z in listed)
-    assert square_of_moves(space) == max(sum(x * x for x in z) for z in listed)
+    assert l1_sensitivity(space) == max(sum(map(abs, z)) for z in listed)
+    assert squared_l2_sensitivity(space) == max(sum(x * x for x in z) for z in listed)
     for shape in SHAPES:
         if shape == "sum-zero" and any(sum(z) for z in listed):
-            assert norm_of_moves(shape, space) is None
+            assert norm_sensitivity(shape, space) is None
         else:
-            assert norm_of_moves(shape, space) == max(norm(shape, z) for z in listed)
+            assert norm_sensitivity(shape, space) == max(norm(shape, z) for z in listed)
 
 
 @pytest.mark.parametrize("moves", SHAPES)
@@ -179,18 +179,18 @@ def test_discrete_gaussian_by_its_own_terms():
 
 def test_gaussian_vectors_keep_what_theory_says():
     cube = Lattice(4, "cube", 3, 0, 9)
-    assert square_of_moves(cube) == 36
-    assert keeps_gaussian("rounded Gaussian", Fraction(1), GaussianDP(1))
-    assert not keeps_gaussian("rounded Gaussian", Fraction(101, 100), GaussianDP(1))
-    assert keeps_gaussian("discrete Gaussian", Fraction(1), ZCDP("1/2"))
-    assert not keeps_gaussian("discrete Gaussian", Fraction(1), GaussianDP(1))
+    assert squared_l2_sensitivity(cube) == 36
+    assert gaussian_satisfies("rounded Gaussian", Fraction(1), GaussianDP(1))
+    assert not gaussian_satisfies("rounded Gaussian", Fraction(101, 100), GaussianDP(1))
+    assert gaussian_satisfies("discrete Gaussian", Fraction(1), ZCDP("1/2"))
+    assert not gaussian_satisfies("discrete Gaussian", Fraction(1), GaussianDP(1))
     from scipy.stats import norm as normal
 
     mu = 0.23670438  # what (1, 1e-6) allows
     delta = normal.cdf(mu / 2 - 1 / mu) - np.e * normal.cdf(-mu / 2 - 1 / mu)
     assert delta == pytest.approx(1e-6, rel=1e-6)
-    assert keeps_gaussian("rounded Gaussian", Fraction(mu * 0.99999) ** 2, ApproxDP(1, "1e-6"))
-    assert not keeps_gaussian("rounded Gaussian", Fraction(mu * 1.00001) ** 2, ApproxDP(1, "1e-6"))
+    assert gaussian_satisfies("rounded Gaussian", Fraction(mu * 0.99999) ** 2, ApproxDP(1, "1e-6"))
+    assert not gaussian_satisfies("rounded Gaussian", Fraction(mu * 1.00001) ** 2, ApproxDP(1, "1e-6"))
 
 
 def test_rounded_gaussian_neighbours_on_the_line_are_gaussian():

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 import utmost as um
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.mechanism.noise.canonical import CanonicalLaw, keeps_after
+from utmost.mechanism.noise.canonical import CanonicalLaw, group_satisfies
 
 approx = pytest.approx
 
@@ -183,19 +183,19 @@ def test_means_of_wide_gaussians():
 
 def test_moves_over_several_steps():
     """Group privacy in exact arithmetic: at the very threshold, and one part in 10^12 beyond it."""
-    assert keeps_after(um.GaussianDP("1/100"), 100, um.GaussianDP(1))
-    assert not keeps_after(um.GaussianDP("1/100"), 101, um.GaussianDP(1))
-    assert keeps_after(um.PureDP("1/7"), 7, um.PureDP(1))
-    assert not keeps_after(um.PureDP("1/7"), 8, um.PureDP(1))
-    assert keeps_after(um.PureDP("1/1000"), 1000, um.PureDP(1))
-    assert not keeps_after(um.PureDP(Fraction(1, 1000) + Fraction(1, 10**15)), 1000, um.PureDP(1))
+    assert group_satisfies(um.GaussianDP("1/100"), 100, um.GaussianDP(1))
+    assert not group_satisfies(um.GaussianDP("1/100"), 101, um.GaussianDP(1))
+    assert group_satisfies(um.PureDP("1/7"), 7, um.PureDP(1))
+    assert not group_satisfies(um.PureDP("1/7"), 8, um.PureDP(1))
+    assert group_satisfies(um.PureDP("1/1000"), 1000, um.PureDP(1))
+    assert not group_satisfies(um.PureDP(Fraction(1, 1000) + Fraction(1, 10**15)), 1000, um.PureDP(1))
     with ctx.workprec(200):
         times = (arb(1).exp() - 1) / ((arb(1) / 5).exp() - 1)
         share = Fraction(int((arb(10) ** 13 / times).floor().unique_fmpz()), 10**15)  # 1/100 in five steps
-    assert keeps_after(um.ApproxDP("1/5", share), 5, um.ApproxDP(1, "1/100"))
-    assert not keeps_after(um.ApproxDP("1/5", share + Fraction(1, 10**15)), 5, um.ApproxDP(1, "1/100"))
-    assert not keeps_after(um.GaussianDP("1/10"), 1, um.PureDP(5))
-    assert not keeps_after(um.PureDP(1), 2, um.ApproxDP(1, "0.1"))
+    assert group_satisfies(um.ApproxDP("1/5", share), 5, um.ApproxDP(1, "1/100"))
+    assert not group_satisfies(um.ApproxDP("1/5", share + Fraction(1, 10**15)), 5, um.ApproxDP(1, "1/100"))
+    assert not group_satisfies(um.GaussianDP("1/10"), 1, um.PureDP(5))
+    assert not group_satisfies(um.PureDP(1), 2, um.ApproxDP(1, "0.1"))
 
 
 @pytest.mark.parametrize("step", [2, 5])

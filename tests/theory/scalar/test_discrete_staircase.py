@@ -27,7 +27,7 @@ from utmost.mechanism.noise.layers import (
     sum_squares,
 )
 from utmost.mechanism.sampling import Cuts, Uniform, insecure_source_for_tests_only
-from utmost.privacy.level import decay_above, keeps_level
+from utmost.privacy.level import decay_above, decay_satisfies
 
 approx = pytest.approx
 
@@ -105,12 +105,12 @@ def test_private_in_fractions_can_fail():
     """A decay below e^-epsilon, by one unit in the last place, is not passed."""
     level = um.PureDP(1)
     decay = decay_above(level)
-    assert keeps_level(level, decay, 1)
-    assert not keeps_level(level, decay - Fraction(1, decay.denominator), 1)
+    assert decay_satisfies(level, decay, 1)
+    assert not decay_satisfies(level, decay - Fraction(1, decay.denominator), 1)
     spread = decay_above(level, 7)
-    assert keeps_level(level, spread, 7)
-    assert not keeps_level(level, spread - Fraction(1, spread.denominator), 7)
-    assert not keeps_level(level, decay, 2)
+    assert decay_satisfies(level, spread, 7)
+    assert not decay_satisfies(level, spread - Fraction(1, spread.denominator), 7)
+    assert not decay_satisfies(level, decay, 2)
     good = um.noise.discrete_staircase(1, 4)
     for law in (
         LayerLaw(decay, 3, 1),  # too short a period
@@ -131,9 +131,9 @@ def test_private_in_fractions_can_fail():
 def test_decay_is_just_above(epsilon, steps):
     """Never below e^(-epsilon/steps), and above by no more than 2^-60 of it and of what it lacks to 1."""
     decay = decay_above(um.PureDP(epsilon), steps)
-    assert keeps_level(um.PureDP(epsilon), decay, steps)
+    assert decay_satisfies(um.PureDP(epsilon), decay, steps)
     slack = min(decay, 1 - decay) / 2**60
-    assert not keeps_level(um.PureDP(epsilon), decay - slack, steps)
+    assert not decay_satisfies(um.PureDP(epsilon), decay - slack, steps)
 
 
 # ---- the optimum ----

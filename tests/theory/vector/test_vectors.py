@@ -13,7 +13,7 @@ from oracles.pace import within
 import utmost as um
 from utmost.errors import InvalidInput
 from utmost.space.integers import Lattice
-from utmost.space.sensitivity import sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity
 from utmost.theory.vector.design.vectors import best_vector
 from utmost.theory.vector.verify.coordinate import coordinate_bound
 
@@ -52,7 +52,7 @@ def test_no_worse_than_the_usual_noises(moves, level):
 
     for d, reach in ((1, 1), (4, 1), (3, 4)):
         space = Lattice(d, moves, reach, 0, N)
-        far = sum_of_moves(space)
+        far = l1_sensitivity(space)
         if far == 0:
             continue
         t = np.arange(1, 4000)

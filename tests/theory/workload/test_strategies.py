@@ -43,8 +43,8 @@ def test_moves_are_those_of_every_neighbour(moves, reach):
     for _ in range(30):
         strategy = random_strategy(rng, moves, reach)
         moved = [strategy.matrix @ change for change in changes]
-        assert max(int(np.abs(each).sum()) for each in moved) == strategy.farthest
-        assert max(int(np.square(each).sum()) for each in moved) == strategy.square
+        assert max(int(np.abs(each).sum()) for each in moved) == strategy.l1_sensitivity
+        assert max(int(np.square(each).sum()) for each in moved) == strategy.squared_l2_sensitivity
         assert unlisted_from_json(json.loads(json.dumps(unlisted_to_json(strategy)))) == strategy
 
 

@@ -1,9 +1,9 @@
-"""Canonical noise on the integers: what moves of one may see at most, at any concave level.
+"""Canonical noise on the integers: the tight noise for sensitivity 1 at any concave level.
 
 Awan and Vadhan (2023), Awan and Ramasethu (arXiv 2308.08343): T(t) = Pr[X >= t] starts from T(1) = c, where
-upper(c) = 1 - c, goes on by T(t + 1) = lower(T(t)), and X is symmetric. Then Pr[X + 1 >= t] = upper(Pr[X >= t]) for
-every t, so that the likelihood ratio of a move of one is monotone, every best test is a tail, and tails keep the level:
-the law is private, and no event has room to spare. Proofs stand in docs/theory.md.
+upper(c) = 1 - c, continues by T(t + 1) = lower(T(t)), and X is symmetric. Then Pr[X + 1 >= t] = upper(Pr[X >= t]) for
+every t, so that the likelihood ratio of a shift by one is monotone, every most powerful test is a tail, and tails
+satisfy the level with equality. Proofs are in docs/theory.md.
 
 | level | T(t), t >= 1 |
 |---|---|
@@ -11,9 +11,9 @@ the law is private, and no event has room to spare. Proofs stand in docs/theory.
 | mu-Gaussian | Phi(-mu (t - 1/2)): a Gaussian rounded to whole numbers |
 | knots | iterated in rationals, geometric from where `lower` is straight down to 0 |
 
-Moves of up to `step` take step·X + J, with J uniform over one step (its two ends half each where the step is even): the
-remainder of what is released says nothing about the point, and given it the point moves X by 0 or 1. Moves over several
-steps keep the level composed that often (group privacy).
+For a sensitivity of up to `step` the noise is step·X + J, with J uniform over one step (its two ends half each where
+the step is even): the remainder of the released integer is independent of the point, and given it a neighbour shifts X
+by 0 or 1. A sensitivity of several steps satisfies the level composed that often (group privacy).
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from
 from utmost.space.line import cost, tolerance
 
 MOST_STEPS = 2000
-"""How many steps of a pair of knots are iterated in rationals."""
+"""The largest number of rational iterations of a pair of knots."""
 NEGLIGIBLE = 2.0**-64
-"""Expectations leave out what is less likely than this; draws leave out nothing."""
+"""Expectations omit noise with less probability than this; draws omit nothing."""
 MOST_TERMS = 10**7
 
 
 @dataclass(frozen=True)
 class CanonicalLaw:
-    """Canonical noise at a level for moves of up to `step`.
+    """Canonical noise at a level for a sensitivity of up to `step`.
 
     Examples
     --------
@@ -70,13 +70,13 @@ class CanonicalLaw:
 
     @property
     def name(self) -> str:
-        """Which noise it is, in words."""
+        """The noise in words."""
         if isinstance(self.level, GaussianDP) and self.step == 1:
             return f"rounded Gaussian (standard deviation {1 / float(self.level.mu):.6g})"
         wide = "" if self.step == 1 else f" on steps of {self.step}"
         return f"canonical {self.level}{wide}"
 
-    # ---- the law of X, for moves of one ----
+    # ---- the law of X, for sensitivity 1 ----
 
     def enclose_tail(self, t: int, bits: int) -> arb:
         """A ball around Pr[X >= t], t >= 1."""
@@ -89,8 +89,8 @@ class CanonicalLaw:
                 share = (1 - delta) / (1 + grown)
                 if level.log_growth == 0:
                     return (share - (t - 1) * delta).max(arb(0))
-                left = delta / (grown - 1)
-                return ((share + left) * grown ** (1 - t) - left).max(arb(0))
+                offset = delta / (grown - 1)
+                return ((share + offset) * grown ** (1 - t) - offset).max(arb(0))
             start, factor = self._orbit
             if t <= len(start):
                 return arb(as_fmpq(start[t - 1]))
@@ -98,34 +98,34 @@ class CanonicalLaw:
 
     def _one_tail(self, t: NDArray[Any]) -> Floats:
         """Pr[X >= t] in floats, t >= 1."""
-        level, far = self.level, np.asarray(t, dtype=float)
+        level, places = self.level, np.asarray(t, dtype=float)
         if isinstance(level, GaussianDP):
             from scipy.special import ndtr
 
-            return np.asarray(ndtr(-float(level.mu) * (far - 0.5)))
+            return np.asarray(ndtr(-float(level.mu) * (places - 0.5)))
         if isinstance(level, ApproxDP):
             return np.asarray(level.lower_after(np.asarray(t, dtype=np.int64) - 1, level.even_share()[1]))
         start, factor = self._orbit
-        known = np.array([float(x) for x in start])
+        start_floats = np.array([float(x) for x in start])
         at = np.minimum(np.asarray(t), len(start))
         with np.errstate(under="ignore"):
-            return np.asarray(known[at - 1] * float(factor) ** (np.asarray(t) - at))
+            return np.asarray(start_floats[at - 1] * float(factor) ** (np.asarray(t) - at))
 
     @cached_property
     def _orbit(self) -> tuple[list[Fraction], Fraction]:
-        """The tails of a pair of knots until `lower` is straight down to 0, and by what it multiplies there."""
+        """The tails of a pair of knots until `lower` is linear down to 0, and its factor there."""
         assert isinstance(self.level, SuitablePair)
         lower = [(1 - a, 1 - u) for a, u in reversed(self.level.knots)]
         (_, _), (bend, value) = lower[:2]
         factor = value / bend
         if factor == 1:
             raise InvalidInput(f"{self.level} promises upper(alpha) = alpha near 1: such noise would have no end.")
-        found = [_even_point(self.level)]
-        while found[-1] > bend:
-            if len(found) == MOST_STEPS:
+        tails = [_even_point(self.level)]
+        while tails[-1] > bend:
+            if len(tails) == MOST_STEPS:
                 raise TooLarge(f"noise at {self.level} takes more than {MOST_STEPS} different steps; use fewer knots.")
-            found.append(1 - self.level.at(1 - found[-1]))
-        return found, factor
+            tails.append(1 - self.level.at(1 - tails[-1]))
+        return tails, factor
 
     # ---- the law of the noise ----
 
@@ -139,7 +139,7 @@ class CanonicalLaw:
         return np.asarray(np.where(at > 0, above, 1 - above))
 
     def _split(self, n: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
-        """For n >= 1: the q such that noise >= n means X > q, or X = q and J far enough; and how likely that is."""
+        """For n >= 1: the q such that noise >= n means X > q, or X = q and J large enough; and the chance of that J."""
         r = self.step
         q = (n + (r - 1) // 2) // r
         j = n - r * q
@@ -147,7 +147,7 @@ class CanonicalLaw:
         return q, np.asarray((least - j) / r, dtype=float)
 
     def probability(self, k: ArrayLike) -> Floats:
-        """Pr[noise = k] in floats: within a step the mass is even, so it is taken from X's own masses."""
+        """Pr[noise = k] in floats: within a step the mass is uniform, so it follows from the masses of X."""
         n, r = np.abs(np.asarray(k, dtype=np.int64)), self.step
         q = (n + (r - 1) // 2) // r
         mass = self._mass(q)
@@ -156,48 +156,50 @@ class CanonicalLaw:
         return np.asarray(mass / r)
 
     def _mass(self, q: NDArray[Any]) -> Floats:
+        """Pr[X = q] in floats, q >= 0."""
         inner = self._one_tail(q + 1)
         return np.asarray(np.where(q > 0, self._one_tail(np.maximum(q, 1)) - inner, 1 - 2 * inner))
 
     @cached_property
     def wide(self) -> int:
-        """Beyond which distance the noise lies with probability below 2^-64."""
+        """The distance that the noise exceeds with probability below 2^-64."""
         return self.step * first_integer(lambda far: bool(self._one_tail(np.array(far)) < NEGLIGIBLE), 1)
 
     def mean(self, loss: str) -> float:
-        """The expected loss of the noise as an error: what the t-th step off adds, times two tails, summed over t."""
+        """The expected loss of the noise as an error: increments of the loss times two tails, summed."""
         if loss not in ("absolute", "squared"):
             return 2 * float(self.tail(tolerance(loss) + 1))
         if isinstance(self.level, GaussianDP) and self.step == 1 and float(self.level.mu) * WIDE <= 1:
             return wide_mean(1 / float(self.level.mu), loss)
-        far, r = self.wide // self.step, self.step
-        if far > MOST_TERMS:
-            raise TooLarge(f"noise at {self.level} is spread over {far} steps; allow a larger level.")
-        t = np.arange(far + 1)
-        one = float(2 * (np.diff(cost(loss, t)) @ self._one_tail(t[1:])))
-        if loss == "absolute":  # where X is not 0, J is as often towards 0 as away from it
-            return r * one + float(self._mass(np.array(0))) * (r / 4 if r % 2 == 0 else (r * r - 1) / (4 * r))
-        return r * r * one + (r * r - 1 if r % 2 else r * r + 2) / 12 * (r > 1)
+        steps, r = self.wide // self.step, self.step
+        if steps > MOST_TERMS:
+            raise TooLarge(f"noise at {self.level} is spread over {steps} steps; allow a larger level.")
+        t = np.arange(steps + 1)
+        mean_of_x = float(2 * (np.diff(cost(loss, t)) @ self._one_tail(t[1:])))
+        if loss == "absolute":  # where X is not 0, J is symmetric around it
+            return r * mean_of_x + float(self._mass(np.array(0))) * (r / 4 if r % 2 == 0 else (r * r - 1) / (4 * r))
+        return r * r * mean_of_x + (r * r - 1 if r % 2 else r * r + 2) / 12 * (r > 1)
 
     def half_width(self, confidence: float | Fraction) -> int:
-        """The least n such that the noise is within ±n with at least this probability: from its law, rounding up."""
+        """The least n such that the noise is within ±n with at least this probability, by its law, rounded up."""
         rest = (1 - float(confidence)) / 2 * (1 - 2.0**-40)
         return first_integer(lambda n: bool(self.tail(n + 1) <= rest))
 
     def sample(self, size: int | None = None) -> Any:
         """Noise, drawn exactly: one integer, or an array of `size` of them."""
         count = 1 if size is None else size
-        drawn = self.step * self._draws.draw(count)
+        noise = self.step * self._draws.draw(count)
         if self.step > 1:
-            drawn = drawn + self._offsets(count)
-        return int(drawn[0]) if size is None else drawn
+            noise = noise + self._offsets(count)
+        return int(noise[0]) if size is None else noise
 
     def _offsets(self, size: int) -> NDArray[np.int64]:
+        """Draws of J."""
         r = self.step
         if r % 2:
             return uniform_below(r, size) - r // 2
-        found = uniform_below(2 * r, size)  # twice r places: the two ends have one each, all others two
-        return np.asarray((found + 1) // 2 - r // 2)
+        places = uniform_below(2 * r, size)  # the two ends have one of the 2r places each, all others two
+        return np.asarray((places + 1) // 2 - r // 2)
 
     @cached_property
     def _draws(self) -> SymmetricDraws:
@@ -206,14 +208,16 @@ class CanonicalLaw:
     # ---- proof and file ----
 
     def prove(self, reach: int, level: Level) -> Check:
-        """Whether moves up to `reach` keep a level: a theorem about this law, and a comparison of levels."""
+        """Whether the law satisfies a level at sensitivity `reach`: by a theorem, and an exact comparison of levels."""
         steps = -(-reach // self.step)
-        kept = keeps_after(self.level, steps, level)
-        moved = f"moves of {reach} are {steps} step(s) of noise that is {self.level} for each"
-        return Check("privacy", kept, f"{level}: {moved}, by Awan and Vadhan's theorem; levels compared exactly")
+        satisfies = group_satisfies(self.level, steps, level)
+        group_privacy = f"moves of {reach} are {steps} step(s) of noise that is {self.level} for each"
+        return Check(
+            "privacy", satisfies, f"{level}: {group_privacy}, by Awan and Vadhan's theorem; levels compared exactly"
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The law as plain JSON data."""
         return {"noise": self.kind, "level": self.level.to_json(), "step": self.step}
 
     @classmethod
@@ -225,7 +229,7 @@ class CanonicalLaw:
 
 
 def require_canonical(level: Level) -> None:
-    """Refuse levels at which there is no such noise."""
+    """Refuse levels at which there is no canonical noise."""
     if not isinstance(level, ApproxDP | GaussianDP | SuitablePair) or not level.concave:
         raise UnsupportedLevel(
             f"canonical noise needs a concave level whose bounds are known exactly, not {level}; give PureDP, "
@@ -240,11 +244,11 @@ def require_canonical(level: Level) -> None:
         raise InvalidInput(f"privacy is {level}: nothing is promised, so no noise is needed; give a smaller delta.")
 
 
-def keeps_after(level: Level, steps: int, promised: Level) -> bool:
-    """Whether moves over so many steps, each at a level, keep a promised level: decided exactly.
+def group_satisfies(level: Level, steps: int, promised: Level) -> bool:
+    """Whether group privacy over `steps` steps of a level implies a promised level: decided exactly.
 
     Gaussian levels add up; an (epsilon, delta) level over g steps is (g epsilon, delta (1 + e^epsilon + ... )), the
-    slope and intercept of its upper function iterated.
+    slope and intercept of its iterated upper function.
     """
     if steps <= 1 and level == promised:
         return True
@@ -283,7 +287,7 @@ def _growth(level: ApproxDP) -> arb:
 
 
 def _even_point(level: SuitablePair) -> Fraction:
-    """The c with upper(c) = 1 - c: the graph crosses the falling diagonal once."""
+    """The c with upper(c) = 1 - c: the graph crosses the anti-diagonal once."""
     for (a, u), (b, v) in zip(level.knots[:-1], level.knots[1:], strict=True):
         if b + v >= 1:
             rest = 1 - a - u

@@ -1,10 +1,10 @@
-"""Gaussian noise on the integers: rounded, which is a Gaussian after all, and discrete, which zCDP fits.
+"""Gaussian noise on the integers: the rounded Gaussian, for Gaussian DP, and the discrete Gaussian, for zCDP.
 
 *Rounded*: a Gaussian of variance v, rounded to the nearest integer. x + round(G) = round(x + G) for an integer x, so on
-vectors it is the Gaussian mechanism with a public rounding after it: numbers that one neighbour moves by at most m
-(Euclidean) keep mu = m/sqrt(v) (Dong, Roth and Su 2022), and what that implies.
-*Discrete*: Pr[X = k] proportional to e^(-k^2/2v). It keeps rho = m^2/(2v)-zCDP (Canonne, Kamath and Steinke 2020,
-Theorem 14, vectors included), with a variance just below v; it does not keep mu = m/sqrt(v).
+vectors it is the Gaussian mechanism followed by rounding: at l2 sensitivity m it satisfies mu-Gaussian DP with
+mu = m/sqrt(v) (Dong, Roth and Su 2022), and what that implies.
+*Discrete*: Pr[X = k] proportional to e^(-k^2/2v). It satisfies rho-zCDP with rho = m^2/(2v) (Canonne, Kamath and
+Steinke 2020, Theorem 14, vectors included), at a variance just below v; it does not satisfy mu = m/sqrt(v).
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.line import cost, tolerance
 
 FAR = 9.5
-"""Standard deviations beyond which expectations leave out what is less likely than 2^-68; draws leave out nothing."""
+"""Standard deviations beyond which expectations omit the noise (probability below 2^-68); draws omit nothing."""
 MOST_TERMS = 10**7
 LEAST = Fraction(1, 10**60)
 WIDE = 30.0
-"""The standard deviation from which means of rounded noise are closed forms, right to 1e-12."""
+"""The standard deviation from which means of rounded noise are closed forms, accurate to 1e-12."""
 MOST_LISTED = 2**15
-"""A discrete Gaussian wider than this many integers is not drawn: its tails are sums of so many terms."""
+"""The largest number of terms in the tail of a discrete Gaussian; wider ones are not drawn."""
 
 
 @dataclass(frozen=True)
 class GaussianLaw:
-    """What both laws share; use `RoundedGaussian` or `DiscreteGaussian`.
+    """Base of both laws; use `RoundedGaussian` or `DiscreteGaussian`.
 
     Attributes
     ----------
-    variance : v, a rational number above 0
+    variance : Fraction
+        v, above 0.
     """
 
     kind: ClassVar[str]
@@ -60,11 +61,11 @@ class GaussianLaw:
 
     @property
     def wide(self) -> int:
-        """Beyond which distance the noise is negligible for expectations."""
-        found = math.ceil(FAR * self.deviation) + 2
-        if found > MOST_TERMS:
+        """The distance beyond which the noise is negligible in an expectation."""
+        distance = math.ceil(FAR * self.deviation) + 2
+        if distance > MOST_TERMS:
             raise TooLarge(f"noise of standard deviation {self.deviation:.3g} is too wide; allow a larger level.")
-        return found
+        return distance
 
     def enclose_tail(self, t: int, bits: int) -> arb:
         """A ball around Pr[X >= t], t >= 1."""
@@ -77,17 +78,18 @@ class GaussianLaw:
         return np.asarray(np.where(at > 0, above, 1 - above))
 
     def _above(self, t: NDArray[Any]) -> Floats:
+        """Pr[X >= t] in floats, t >= 1."""
         raise NotImplementedError
 
     def mean(self, loss: str) -> float:
-        """The expected loss of the noise as an error: what the t-th step off adds, times two tails, summed over t."""
+        """The expected loss of the noise as an error: increments of the loss times two tails, summed."""
         if loss not in ("absolute", "squared"):
             return 2 * float(self.tail(tolerance(loss) + 1))
         t = np.arange(self.wide + 1)
         return float(2 * (np.diff(cost(loss, t)) @ self._above(t[1:])))
 
     def draw(self, size: int) -> NDArray[np.int64]:
-        """So many integers, independently, drawn exactly."""
+        """`size` independent integers, drawn exactly."""
         return self._draws.draw(size)
 
     @cached_property
@@ -95,7 +97,7 @@ class GaussianLaw:
         return SymmetricDraws(self.enclose_tail)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The law as plain JSON data."""
         return {"variance": str(self.variance)}
 
     @classmethod
@@ -117,7 +119,7 @@ class RoundedGaussian(GaussianLaw):
     kind: ClassVar[str] = "rounded Gaussian"
 
     def mean(self, loss: str) -> float:
-        """The expected loss of the noise as an error; of wide noise, the Gaussian's and what rounding changes."""
+        """The expected loss of the noise as an error; for wide noise, the Gaussian's with a rounding correction."""
         if self.deviation < WIDE or loss not in ("absolute", "squared"):
             return super().mean(loss)
         return wide_mean(self.deviation, loss)
@@ -145,18 +147,18 @@ class DiscreteGaussian(GaussianLaw):
     kind: ClassVar[str] = "discrete Gaussian"
 
     def enclose_tail(self, t: int, bits: int) -> arb:
-        """Terms are added one by one from t on until those that are left out are below 2^-bits of the first.
+        """A ball around Pr[X >= t]: terms are added from t on until the remainder is below 2^-bits of the first.
 
-        From n on, term n + j is at most that of n times q^j with q = e^(-n/v): the rest is at most term(n)/(1 - q).
+        From n on, term n + j is at most that of n times q^j with q = e^(-n/v), so the rest is at most term(n)/(1 - q).
         """
-        wanted = bits + 32
-        first, sums = self._sums(wanted)
-        with ctx.workprec(wanted + 64):
-            return (sums[t] if t < len(sums) else self._beyond(t, wanted)) / first
+        precision = bits + 32
+        first, sums = self._sums(precision)
+        with ctx.workprec(precision + 64):
+            return (sums[t] if t < len(sums) else self._beyond(t, precision)) / first
 
     def _sums(self, bits: int) -> tuple[arb, list[arb]]:
-        """The whole mass and the masses from each t on, kept for the number of bits that is asked for most."""
-        if bits not in self._kept:
+        """The total mass and the mass from each t on, cached by the number of bits."""
+        if bits not in self._sums_by_bits:
             with ctx.workprec(bits + 64):
                 last = math.ceil(math.sqrt(2 * (bits + 8) * math.log(2)) * self.deviation) + 2
                 if last > MOST_LISTED:
@@ -165,25 +167,27 @@ class DiscreteGaussian(GaussianLaw):
                 sums[last] = self._beyond(last, bits)
                 for k in range(last - 1, -1, -1):
                     sums[k] = sums[k + 1] + self._term(k)
-                self._kept[bits] = (2 * sums[1] + 1, sums)
-        return self._kept[bits]
+                self._sums_by_bits[bits] = (2 * sums[1] + 1, sums)
+        return self._sums_by_bits[bits]
 
     @cached_property
-    def _kept(self) -> dict[int, tuple[arb, list[arb]]]:
+    def _sums_by_bits(self) -> dict[int, tuple[arb, list[arb]]]:
         return {}
 
     def _beyond(self, t: int, bits: int) -> arb:
+        """The mass from t on, term by term."""
         with ctx.workprec(bits + 64):
-            found, k = arb(0), t
+            mass, k = arb(0), t
             start = self._term(t)
             while True:
                 term = self._term(k)
-                rest = term / (1 - (arb(as_fmpq(Fraction(-k) / self.variance))).exp())
-                if rest < start * arb(2) ** -(bits + 8):
-                    return found + rest.union(arb(0))
-                found, k = found + term, k + 1
+                remainder = term / (1 - (arb(as_fmpq(Fraction(-k) / self.variance))).exp())
+                if remainder < start * arb(2) ** -(bits + 8):
+                    return mass + remainder.union(arb(0))
+                mass, k = mass + term, k + 1
 
     def _term(self, k: int) -> arb:
+        """The mass of k, unnormalised."""
         return arb(as_fmpq(Fraction(-k * k) / (2 * self.variance))).exp()
 
     def _above(self, t: NDArray[Any]) -> Floats:
@@ -195,11 +199,11 @@ class DiscreteGaussian(GaussianLaw):
 
 
 def wide_mean(sigma: float, loss: str) -> float:
-    """The mean |X| or X^2 of a Gaussian, at least `WIDE` wide, that is rounded to whole numbers.
+    """The mean of |X| or X^2 of a rounded Gaussian of standard deviation `WIDE` or more.
 
-    Rounding adds 1/12 to its variance, but for less than any float shows. Its mean size is the sum over t of
-    2 Pr[G > t - 1/2]: the integral of the tails, 1/24 of their slope at 0, and -7/5760 of their third derivative there
-    (Euler and Maclaurin; what follows is below sigma^-5 / 10^4).
+    Rounding adds 1/12 to its variance, up to float precision. The mean of |X| is the sum over t of 2 Pr[G > t - 1/2]:
+    the integral of the tails, 1/24 of their slope at 0, and -7/5760 of their third derivative there (Euler-Maclaurin;
+    the remainder is below sigma^-5 / 10^4).
 
     Examples
     --------
@@ -211,11 +215,11 @@ def wide_mean(sigma: float, loss: str) -> float:
     return math.sqrt(2 / math.pi) * (sigma - 1 / (24 * sigma) - 7 / (5760 * sigma**3))
 
 
-def keeps_gaussian(kind: str, ratio: Fraction, level: Level) -> bool:
-    """Whether Gaussian noise keeps a level where moves squared over its variance are `ratio` = mu^2 at most.
+def gaussian_satisfies(kind: str, ratio: Fraction, level: Level) -> bool:
+    """Whether Gaussian noise satisfies a level if the squared l2 sensitivity over its variance is `ratio` = mu^2.
 
-    mu-Gaussian, mu^2/2-zCDP, and (epsilon, delta) for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
-    epsilon/mu) (Balle and Wang 2018). The discrete Gaussian keeps zCDP alone.
+    mu-Gaussian DP, mu^2/2-zCDP, and (epsilon, delta) for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
+    epsilon/mu) (Balle and Wang 2018). The discrete Gaussian satisfies zCDP only.
     """
     if ratio == 0:
         return True

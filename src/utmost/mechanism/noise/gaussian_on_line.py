@@ -1,4 +1,4 @@
-"""Rounded and discrete Gaussian noise as a law for a line: its tails, its width, its proof."""
+"""Rounded and discrete Gaussian noise on a line of integers: tails, intervals, draws and proof."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, RoundedGaussian, gaussian_satisfies
 from utmost.privacy import Level
 
 LAWS: dict[str, Any] = {"rounded": RoundedGaussian, "discrete": DiscreteGaussian}
@@ -36,12 +36,12 @@ class GaussianNoise:
 
     @property
     def name(self) -> str:
-        """Which noise it is, in words."""
+        """The noise in words."""
         return f"{self.law.kind} (standard deviation {self.law.deviation:.6g})"
 
     @property
     def wide(self) -> int:
-        """Beyond which distance the noise is too unlikely to matter in an expectation."""
+        """The distance beyond which the noise is negligible in an expectation."""
         return self.law.wide
 
     @cached_property
@@ -63,22 +63,22 @@ class GaussianNoise:
         return self.law.mean(loss)
 
     def half_width(self, confidence: float | Fraction) -> int:
-        """The least n such that the noise is within ±n with at least this probability: from its law, rounding up."""
+        """The least n such that the noise is within ±n with at least this probability, by its law, rounded up."""
         rest = (1 - float(confidence)) / 2 * (1 - 2.0**-40)
         return int(np.searchsorted(-self._tails[1:], -rest))
 
     def sample(self, size: int | None = None) -> Any:
         """Noise, drawn exactly: one integer, or an array of `size` of them."""
-        drawn = self.law.draw(1 if size is None else size)
-        return int(drawn[0]) if size is None else drawn
+        noise = self.law.draw(1 if size is None else size)
+        return int(noise[0]) if size is None else noise
 
     def prove(self, reach: int, level: Level) -> Check:
-        """Whether moves up to `reach` keep a level: theorems about these laws, levels compared exactly."""
-        kept = keeps_gaussian(self.law.kind, Fraction(reach) ** 2 / self.law.variance, level)
-        return Check("privacy", kept, f"{level}: moves of {reach} at {self.name}, compared exactly")
+        """Whether the law satisfies a level at sensitivity `reach`: by theorems, levels compared exactly."""
+        satisfies = gaussian_satisfies(self.law.kind, Fraction(reach) ** 2 / self.law.variance, level)
+        return Check("privacy", satisfies, f"{level}: moves of {reach} at {self.name}, compared exactly")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The law as plain JSON data."""
         return {"noise": self.kind, "law": self.law.kind.partition(" ")[0], **self.law.to_json()}
 
     @classmethod

@@ -1,9 +1,10 @@
-"""Noise on vectors of integers: as much as the moves that neighbours really make need, and exact.
+"""Exact noise on vectors of integers, shaped to the sensitivity set.
 
 Two kinds of law. *Balls*: the probability of a vector falls by one factor with every `period` steps away from 0, in the
-norm whose unit moves are those of one row (`mechanism/noise/integer_balls.py`). One neighbour changes the norm by at
-most its reach, by the triangle inequality, so probabilities change by at most so many factors: the K-norm mechanism of
-Hardt and Talwar (2010) on a lattice, with the steps of a staircase. *Independent*: every integer gets noise of its own.
+norm whose unit ball is the sensitivity set of one row (`mechanism/noise/integer_balls.py`). One neighbour changes the
+norm by at most its sensitivity, by the triangle inequality, so probabilities change by at most that many factors: the
+K-norm mechanism of Hardt and Talwar (2010) on a lattice, with the steps of a staircase. *Independent*: every integer
+gets noise of its own.
 
 A ball law is a mixture: a number k with weight b^k times the number of points in the ball of radius
 k·period + upper - 1, then a uniform point of that ball. Counts of points are polynomials in the radius, so their sums
@@ -30,7 +31,7 @@ from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, gaussian_satisfies
 from utmost.mechanism.noise.integer_balls import (
     count_above,
     count_ball,
@@ -49,31 +50,31 @@ from utmost.mechanism.tail_sampling import TailDraws
 from utmost.privacy import Level
 from utmost.space.integers import Lattice, Moves, Strategy
 from utmost.space.line import require_line_loss, tolerance
-from utmost.space.sensitivity import norm_of_moves, square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, norm_sensitivity, squared_l2_sensitivity
 
 MOST_DIMENSION = 1000
-"""Balls of more dimensions are not counted: a file may ask for any."""
+"""The largest dimension of balls; a file may ask for any."""
 MOST_PERIOD = 2**62
-"""Larger moves are hidden by noise that falls with every step, whose draws are integers of any size."""
+"""The largest period; larger sensitivities take noise that falls with every step, with draws of any size."""
 MOST_SLACK = 10_000
-"""More slack is not counted either; beyond epsilon = 0.003 or so a little is then lost."""
+"""The largest slack of one-way noise; below epsilon = 0.003 or so slightly more would be optimal."""
 MOST_LIFTED = 300
-"""The same for exchange noise, whose slack is counted unit by unit."""
+"""The largest slack of exchange noise, which is counted unit by unit."""
 Count: TypeAlias = Callable[[Moves, int, int, int], int]
-"""What is added up over a ball: of its shape, dimension, radius and slack."""
+"""A sum over a ball, as a function of its shape, dimension, radius and slack."""
 Piece: TypeAlias = tuple[int, Callable[[int], int]]
-"""A polynomial of k that counts from some k on, with that k."""
+"""A polynomial in k that applies from some k on, with that k first."""
 Lifted: TypeAlias = Callable[[int, int, int], int]
 LIFTED: dict[Any, Lifted] = {
     count_ball: lifted_count,
     sum_absolute: lifted_absolute,
     sum_squared: lifted_squared,
 }
-"""What one unit of slack adds to each sum over an exchange ball: of dimension, radius and unit."""
+"""What one unit of slack adds to each sum over an exchange ball, as a function of dimension, radius and unit."""
 
 
 def most_slack(shape: Moves, dimension: int) -> int:
-    """How much slack the noise of a shape may have."""
+    """The largest slack that the noise of a shape may have."""
     if dimension < 2:
         return 0
     return {"one-way": MOST_SLACK, "exchange": MOST_LIFTED}.get(shape, 0)
@@ -100,14 +101,20 @@ class BallLaw:
 
     Attributes
     ----------
-    shape : whose moves are the unit ball of the norm: "any" (l1), "one-way", "cube", "exchange" or "sum-zero"
-    dimension : how many integers a vector has
-    decay : the factor b of one step, a rational number from 0 to below 1
-    period : how many norms there are to a step
-    upper : how many of a period's norms come before its step, 1..period
-    slack : of one-way noise, how many rises count nothing beside as many falls; of exchange noise on two integers or
-        more, how many rises of all of them (or falls) count nothing. Vectors that rise here and fall there (or whose
-        integers all rise) are likelier with it, and they are those whose integers are smaller
+    shape : str
+        The sensitivity set that is the unit ball of the norm: "any" (l1), "one-way", "cube", "exchange" or "sum-zero".
+    dimension : int
+        The number of integers of a vector.
+    decay : Fraction
+        The factor b of one step, from 0 to below 1.
+    period : int
+        The number of norms per step.
+    upper : int
+        How many of a period's norms come before its step, 1..period.
+    slack : int
+        For one-way noise, by how much the sum of the largest rise and the largest fall is discounted; for exchange
+        noise on two integers or more, how many common rises (or falls) of all integers are discounted. Vectors that
+        rise here and fall there (or whose integers all rise) are likelier with it, and their integers are smaller.
 
     Examples
     --------
@@ -125,8 +132,8 @@ class BallLaw:
     slack: int = 0
 
     def __post_init__(self) -> None:
-        whole = all(type(x) is int for x in (self.dimension, self.period, self.upper, self.slack))
-        if not whole or self.shape not in get_args(Moves) or not isinstance(self.decay, Fraction):
+        integral = all(type(x) is int for x in (self.dimension, self.period, self.upper, self.slack))
+        if not integral or self.shape not in get_args(Moves) or not isinstance(self.decay, Fraction):
             raise InvalidInput("a law of balls has a shape, whole numbers and a rational decay.")
         if not (
             1 <= self.dimension <= MOST_DIMENSION
@@ -142,7 +149,7 @@ class BallLaw:
 
     @property
     def name(self) -> str:
-        """Which noise it is, in words."""
+        """The noise in words."""
         steps = "" if self.period == 1 else ", in steps"
         if self.dimension == 1:
             return "geometric noise" if self.period == 1 else "staircase noise"
@@ -168,29 +175,29 @@ class BallLaw:
         """The expected loss of one integer."""
         if loss not in ("absolute", "squared"):
             return 2 * float(self.tail(tolerance(loss) + 1))
-        with ctx.workprec(self._precision(64)):  # balls, not rationals: those have 10^5 digits with much slack
+        with ctx.workprec(self._precision(64)):  # balls, not rationals, which have 10^5 digits with much slack
             b = arb(as_fmpq(self.decay))
             summed = self._sum(sum_absolute if loss == "absolute" else sum_squared, 0, b)
             return float(summed / self._sum(count_ball, 0, b))
 
     def exact_tail(self, t: int) -> Fraction:
         """Pr[z_1 >= t], t >= 1, exactly."""
-        found = self._above(t, as_fmpq(self.decay))
-        return Fraction(int(found.p), int(found.q)) / self._whole
+        weight = self._above(t, as_fmpq(self.decay))
+        return Fraction(int(weight.p), int(weight.q)) / self._whole
 
     def enclose_tail(self, t: int, bits: int) -> arb:
         """A ball around Pr[z_1 >= t], t >= 1."""
         with ctx.workprec(self._precision(bits)):
             b = arb(as_fmpq(self.decay))
-            found: arb = self._above(t, b) / self._sum(count_ball, 0, b)
-            return found
+            tail: arb = self._above(t, b) / self._sum(count_ball, 0, b)
+            return tail
 
     def tail(self, t: ArrayLike) -> Floats:
         """Pr[z_1 >= t] in floats, for any integers t."""
         at = whole_numbers(t)
-        near = np.maximum(at, 1 - at)
-        found = {n: float(self.enclose_tail(n, 64)) for n in np.unique(near).tolist()}
-        above = np.array([found[n] for n in near.ravel().tolist()]).reshape(near.shape)
+        distances = np.maximum(at, 1 - at)
+        tail_of = {n: float(self.enclose_tail(n, 64)) for n in np.unique(distances).tolist()}
+        above = np.array([tail_of[n] for n in distances.ravel().tolist()]).reshape(distances.shape)
         return np.asarray(np.where(at > 0, above, 1 - above))
 
     def half_width(self, confidence: Any) -> int:
@@ -198,7 +205,7 @@ class BallLaw:
         return half_width(self.enclose_tail, confidence)
 
     def draw(self, size: int) -> NDArray[Any]:
-        """So many vectors, one in each row, drawn exactly."""
+        """`size` vectors, one in each row, drawn exactly."""
         steps = self._steps.draw(size)[0]
         most = (int(steps.max(initial=0)) + 1) * self.period
         if size > 1 and most < 2**50:
@@ -208,8 +215,8 @@ class BallLaw:
         return np.array(points, dtype=np.int64 if most < 2**62 else object).reshape(size, self.dimension)
 
     def prove(self, space: Lattice, level: Level) -> Check:
-        """Whether the law keeps a level for the moves of a lattice: how many steps a move takes, exactly."""
-        reach = norm_of_moves(self.shape, space)
+        """Whether the law satisfies a level for the sensitivity set of a lattice: decided exactly, by steps."""
+        reach = norm_sensitivity(self.shape, space)
         if reach is None or self.dimension != space.dimension:
             return Check("privacy", False, f"{level}: the noise of this shape hides no {space.moves} moves")
         steps = (self.upper - 1 + reach) // self.period + ((self.upper - 1 + reach) % self.period >= self.upper)
@@ -217,7 +224,7 @@ class BallLaw:
         return Check("privacy", level.kept_by(self.decay, steps), f"{level}: {detail}, exactly")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The law as plain JSON data."""
         numbers = {"dimension": self.dimension, "period": self.period, "upper": self.upper}
         slack = {"slack": self.slack} if self.slack else {}
         return {"law": self.kind, "shape": self.shape, "decay": str(self.decay), **numbers, **slack}
@@ -231,13 +238,13 @@ class BallLaw:
     # ---- sums over radii ----
 
     def total(self, count: Count) -> Fraction:
-        """The sum of a count over all balls of the mixture, each with its weight: over that of `count_ball`, a mean.
+        """The weighted sum of a count over all balls of the mixture; divided by that of `count_ball`, a mean.
 
-        `count(shape, dimension, radius, slack)` is a polynomial in the radius, of degree dimension + 2 at most; with
+        `count(shape, dimension, radius, slack)` is a polynomial in the radius, of degree at most dimension + 2; with
         slack, a sum of several (`_pieces`).
         """
-        found = self._sum(count, 0, as_fmpq(self.decay))
-        return Fraction(int(found.p), int(found.q))
+        total = self._sum(count, 0, as_fmpq(self.decay))
+        return Fraction(int(total.p), int(total.q))
 
     @cached_property
     def _whole(self) -> Fraction:
@@ -245,15 +252,15 @@ class BallLaw:
 
     def _sum(self, count: Count, first: int, b: Any) -> Any:
         """The sum over k >= first of b^(k - first) times a count at the k-th radius."""
-        if count not in self._counted:
-            self._counted[count] = self._pieces(count, LIFTED.get(count))
-        return _sum_pieces(self._counted[count], first, self.dimension + 3, b)
+        if count not in self._pieces_of:
+            self._pieces_of[count] = self._pieces(count, LIFTED.get(count))
+        return _sum_pieces(self._pieces_of[count], first, self.dimension + 3, b)
 
     def _pieces(self, count: Count, lifted: Lifted | None, least: int = 0) -> list[Piece]:
         """A count of the k-th ball as a sum of polynomials in k, each from a k of its own on.
 
-        One-way balls are cubes up to their slack. Exchange balls get more points with every unit of slack; `least` is
-        the least first integer of those that count.
+        One-way balls are cubes up to their slack. Exchange balls gain points with every unit of slack; `least` is the
+        least first integer of the points that are counted.
         """
         shape, d, slack = self.shape, self.dimension, self.slack
         if slack and shape == "one-way":
@@ -271,15 +278,15 @@ class BallLaw:
         return k * self.period + self.upper - 1
 
     def _first(self, radius: int) -> int:
-        """The first k whose radius is as large."""
+        """The first k whose radius is at least this large."""
         return max(0, -(-(radius - self.upper + 1) // self.period))
 
     @cached_property
-    def _counted(self) -> dict[Count, list[Piece]]:
+    def _pieces_of(self) -> dict[Count, list[Piece]]:
         return {}
 
     def _above(self, t: int, b: Any) -> Any:
-        """The weight of vectors with z_1 >= t, from the first radius that reaches t."""
+        """The weight of vectors with z_1 >= t, from the first radius of at least t."""
         first = self._first(t)
         pieces = self._pieces(
             lambda shape, d, s, slack: count_above(shape, d, s, t, slack), lambda d, s, j: lifted_above(d, s, j, t), t
@@ -290,8 +297,8 @@ class BallLaw:
         """A ball around the probability of the k-th radius or a larger one."""
         with ctx.workprec(self._precision(bits)):
             b = arb(as_fmpq(self.decay))
-            found: arb = b**k * self._sum(count_ball, k, b) / self._sum(count_ball, 0, b)
-            return found
+            tail: arb = b**k * self._sum(count_ball, k, b) / self._sum(count_ball, 0, b)
+            return tail
 
     def _precision(self, bits: int) -> int:
         return bits + 64 + 4 * self.decay.denominator.bit_length()
@@ -303,7 +310,7 @@ class BallLaw:
 
 @dataclass(frozen=True)
 class GeometricLaw:
-    """Pr[X = k] proportional to decay^|k|: the two-sided geometric, or discrete Laplace, law.
+    """The two-sided geometric, or discrete Laplace, law: Pr[X = k] proportional to decay^|k|.
 
     Examples
     --------
@@ -342,7 +349,7 @@ class GeometricLaw:
         return 2 * float(self.tail(tolerance(loss) + 1))
 
     def draw(self, size: int) -> NDArray[Any]:
-        """So many integers, independently, drawn exactly."""
+        """`size` independent integers, drawn exactly."""
         if self._draws.fits:
             return self._draws.draw(size)
         return np.array([draw_point(self._draws.law)[0] for _ in range(size)], dtype=object)
@@ -352,7 +359,7 @@ class GeometricLaw:
         return IntegerDraws(LayerLaw(self.decay, 1, 1))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The law as plain JSON data."""
         return {"decay": str(self.decay)}
 
     @classmethod
@@ -362,17 +369,19 @@ class GeometricLaw:
 
 
 SINGLE: dict[str, Any] = {law.kind: law for law in (GeometricLaw, RoundedGaussian, DiscreteGaussian)}
-"""Laws of one integer's noise, by the word under which files keep them; "canonical" is loaded when needed."""
+"""Laws of one integer's noise, by their kind in files; "canonical" is imported when needed."""
 
 
 @dataclass(frozen=True)
 class IndependentLaw:
-    """Every integer of a vector with noise of its own, all of one law.
+    """Independent noise on every integer of a vector, all of one law.
 
     Attributes
     ----------
-    dimension : how many integers a vector has
-    single : the law of each: geometric, rounded or discrete Gaussian, or canonical
+    dimension : int
+        The number of integers of a vector.
+    single : GeometricLaw, RoundedGaussian, DiscreteGaussian or CanonicalLaw
+        The law of each integer's noise.
     """
 
     kind: ClassVar[str] = "independent"
@@ -385,7 +394,7 @@ class IndependentLaw:
 
     @property
     def name(self) -> str:
-        """Which noise it is, in words."""
+        """The noise in words."""
         words = {"canonical": f"{getattr(self.single, 'name', '')} noise"}.get(self.single.kind, self.single.kind)
         return f"{words.removesuffix(' noise')} noise{'' if self.dimension == 1 else ' on each integer'}"
 
@@ -402,35 +411,33 @@ class IndependentLaw:
         return half_width(self.single.enclose_tail, confidence)
 
     def draw(self, size: int) -> NDArray[Any]:
-        """So many vectors, one in each row, drawn exactly."""
+        """`size` vectors, one in each row, drawn exactly."""
         draw = self.single.sample if self.single.kind == "canonical" else self.single.draw
         return np.asarray(draw(size * self.dimension)).reshape(size, self.dimension)
 
     def prove(self, space: Lattice | Strategy, level: Level) -> Check:
-        """Whether the law keeps a level for the moves of a lattice, from how far they go in all (l1, Euclidean)."""
+        """Whether the law satisfies a level for the sensitivity set of a lattice, by its l1 or l2 sensitivity."""
         if self.dimension != space.dimension:
             return Check("privacy", False, f"{level}: the noise has {self.dimension} integers, the vectors have others")
         single = self.single
         if isinstance(single, GaussianLaw):
             return _prove_gaussian(single, space, level)
-        far = sum_of_moves(space)
+        sensitivity = l1_sensitivity(space)
         if isinstance(single, GeometricLaw):
             detail = (
-                f"one neighbour moves the integers by at most {far} in all, each a factor {float(single.decay):.6g}"
+                f"one neighbour moves the integers by at most {sensitivity} in all, "
+                f"each a factor {float(single.decay):.6g}"
             )
-            return Check("privacy", level.kept_by(single.decay, far), f"{level}: {detail}, exactly")
+            return Check("privacy", level.kept_by(single.decay, sensitivity), f"{level}: {detail}, exactly")
         if single.step != 1:
             return Check("privacy", False, f"{level}: canonical noise on vectors is for moves of one")
-        found: Check = single.prove(far, level)
-        return found
+        check: Check = single.prove(sensitivity, level)
+        return check
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"law": self.kind, "dimension": self.dimension, "single": {"kind": self.single.kind, **self._single()}}
-
-    def _single(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.single.to_json()
-        return found
+        """The law as plain JSON data."""
+        single: dict[str, Any] = self.single.to_json()
+        return {"law": self.kind, "dimension": self.dimension, "single": {"kind": self.single.kind, **single}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -451,7 +458,7 @@ LAWS: dict[str, Any] = {law.kind: law for law in (BallLaw, IndependentLaw)}
 
 @dataclass(frozen=True, eq=False)
 class NoisyVector(ExactMechanism):
-    """A vector of integers with noise added: nothing is cut off or guessed, so its errors have mean 0.
+    """A vector of integers with noise added, without clamping or post-processing, so that it is unbiased.
 
     Examples
     --------
@@ -466,7 +473,7 @@ class NoisyVector(ExactMechanism):
 
     @property
     def name(self) -> str:
-        """Which mechanism it is, in words."""
+        """The mechanism in words."""
         return str(self.noise.name)
 
     def sample(self, point: Sequence[int]) -> tuple[int, ...]:
@@ -483,7 +490,7 @@ class NoisyVector(ExactMechanism):
         return float(self.noise.mean(require_line_loss(loss)))
 
     def worst(self, loss: str) -> float:
-        """The same at the worst point: noise errs alike at all of them."""
+        """The expected loss at the worst point: equal at all points."""
         return self.expected(loss)
 
     def tail(self, t: ArrayLike) -> Floats:
@@ -491,7 +498,7 @@ class NoisyVector(ExactMechanism):
         return np.asarray(self.noise.tail(t))
 
     def half_width(self, confidence: Any) -> int:
-        """How far off one integer is at most, with at least this probability, for every table."""
+        """The least n such that one integer's error is within ±n with at least this probability, for every table."""
         return int(self.noise.half_width(confidence))
 
     def prove(self, space: Any, level: Level) -> Check:
@@ -499,12 +506,12 @@ class NoisyVector(ExactMechanism):
             return Check("privacy", False, "weighted sums of cells need noise of their own each")
         if not isinstance(space, Lattice | Strategy):
             return Check("privacy", False, "noise on vectors needs to know the moves of a lattice")
-        found: Check = self.noise.prove(space, level)
-        return found
+        check: Check = self.noise.prove(space, level)
+        return check
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.noise.to_json()
-        return found
+        data: dict[str, Any] = self.noise.to_json()
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -517,11 +524,11 @@ class NoisyVector(ExactMechanism):
 
 def _sum_pieces(pieces: list[Piece], first: int, degree: int, b: Any) -> Any:
     """The sum over k >= first of b^(k - first) times a sum of polynomials of k, each 0 before it starts."""
-    found = 0 * b
+    total = 0 * b
     for start, at in pieces:
         begin = max(first, start)
-        found += b ** (begin - first) * _newton([at(begin + j) for j in range(degree)], b)
-    return found
+        total += b ** (begin - first) * _newton([at(begin + j) for j in range(degree)], b)
+    return total
 
 
 def _newton(values: list[int], b: Any) -> Any:
@@ -529,17 +536,17 @@ def _newton(values: list[int], b: Any) -> Any:
 
     It is the sum over j of b^j / (1-b)^(j+1) times the j-th forward difference of Q at 0.
     """
-    ratio, power, found = b / (1 - b), 0 * b + 1, 0 * b
+    ratio, power, total = b / (1 - b), 0 * b + 1, 0 * b
     while values:
-        found, power = found + values[0] * power, power * ratio
+        total, power = total + values[0] * power, power * ratio
         values = [after - before for before, after in pairwise(values)]
-    return found / (1 - b)
+    return total / (1 - b)
 
 
-def whole_numbers(given: ArrayLike) -> NDArray[Any]:
-    """Whole numbers as an array: of 64 bits, unless it is one of Python's own already."""
-    found = np.asarray(given)
-    return found if found.dtype == object else np.asarray(found, dtype=np.int64)
+def whole_numbers(numbers: ArrayLike) -> NDArray[Any]:
+    """Whole numbers as an array of 64-bit integers, or of Python integers if it is one already."""
+    array = np.asarray(numbers)
+    return array if array.dtype == object else np.asarray(array, dtype=np.int64)
 
 
 def half_width(enclose: Callable[[int, int], arb], confidence: Any) -> int:
@@ -556,10 +563,10 @@ def half_width(enclose: Callable[[int, int], arb], confidence: Any) -> int:
 
 
 def _prove_gaussian(law: GaussianLaw, space: Lattice | Strategy, level: Level) -> Check:
-    """Gaussian noise by the Euclidean length of a move: decided in rationals, or in balls for (epsilon, delta)."""
-    length = Fraction(square_of_moves(space))
+    """The check of Gaussian noise, by the l2 sensitivity: decided in rationals, or in balls for (epsilon, delta)."""
+    length = Fraction(squared_l2_sensitivity(space))
     ratio = length / law.variance  # mu^2
     detail = (
         f"one neighbour moves the vector by at most the square root of {length}, variance {float(law.variance):.6g}"
     )
-    return Check("privacy", keeps_gaussian(law.kind, ratio, level), f"{level}: {detail}, exactly")
+    return Check("privacy", gaussian_satisfies(law.kind, ratio, level), f"{level}: {detail}, exactly")

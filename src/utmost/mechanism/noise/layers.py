@@ -1,4 +1,4 @@
-"""Noise on the whole numbers, or on vectors of them, constant on each l1 layer and falling in steps: law, draws, proof.
+"""Layer noise on integers or vectors of them: constant on each l1 layer and falling in steps; law, draws, proof.
 
 Layer n is the set of integer points with l1 norm n. Every point of it has mass a·b^s(n), where s(n) goes up by one once
 a period, after its first `upper` layers:
@@ -8,7 +8,7 @@ a period, after its first `upper` layers:
 period = sensitivity is the discrete staircase (Geng and Viswanath 2016; LIM (2.8) is its continuous form); period = 1
 is the discrete Laplace or geometric law. The decay b is a rational number, so every probability is one too. Sums over
 layers are sums of polynomials times powers of b, which Newton's forward differences sum in closed form; the same
-formulas serve fractions, for proofs, and balls of any precision, for draws: of all integers, without a cut-off.
+formulas serve fractions, for proofs, and balls of any precision, for draws, which are not truncated.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from utmost.space.line import tolerance
 
 RADIX = 256
 NEGLIGIBLE = 64 * math.log(2)
-"""Expectations leave out noise beyond where its law has fallen by e to this; draws leave out nothing."""
+"""Expectations omit noise beyond the distance at which its law has fallen by e^-this; draws omit nothing."""
 Sum: TypeAlias = Callable[[int, int], int]
 """A sum over all integer points of a dimension with l1 norm below n: a polynomial in n from n = 1 on."""
 
 
 def count_points(dimension: int, n: int) -> int:
-    """How many integer points have l1 norm below n.
+    """The number of integer points with l1 norm below n.
 
     Examples
     --------
@@ -65,8 +65,8 @@ def sum_squares(dimension: int, n: int) -> int:
 
     By symmetry `dimension` times the sum of t^2 over the first coordinate t, whose others have norm below n - |t|.
     """
-    others = dimension - 1
-    return 2 * dimension * sum(comb(others, j) * (2 * comb(n, j + 3) + comb(n, j + 2)) << j for j in range(dimension))
+    rest = dimension - 1
+    return 2 * dimension * sum(comb(rest, j) * (2 * comb(n, j + 3) + comb(n, j + 2)) << j for j in range(dimension))
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,14 @@ class LayerLaw:
 
     Attributes
     ----------
-    decay : the factor b of one step, a rational number between 0 and 1
-    period : how many layers there are to a step
-    upper : how many layers of a period come before its step, 1..period
-    dimension : of the integer points
+    decay : Fraction
+        The factor b of one step, between 0 and 1.
+    period : int
+        The number of layers per step.
+    upper : int
+        How many layers of a period come before its step, 1..period.
+    dimension : int
+        The dimension of the integer points.
     """
 
     decay: Fraction
@@ -87,7 +91,7 @@ class LayerLaw:
     dimension: int = 1
 
     def step(self, n: Any) -> Any:
-        """How many steps layer n lies below layer 0; n may be an array."""
+        """The number of steps between layer 0 and layer n; n may be an array."""
         return n // self.period + (n % self.period >= self.upper)
 
     def steps_within(self, reach: int) -> int:
@@ -104,12 +108,12 @@ class LayerLaw:
         return self.top * self.decay ** int(self.step(n))
 
     def total(self, summed: Sum, b: Any = None) -> Any:
-        """The sum over all points of what `summed` sums, each times b^s; unnormalised."""
+        """The sum over all points of the summand of `summed` times b^s; unnormalised."""
         factor = self.decay if b is None else b
         return self._rest_of_block(summed, 0, factor) + factor * self._blocks_from(summed, 1, factor)
 
     def mean(self, summed: Sum) -> Fraction:
-        """The expectation of what `summed` sums."""
+        """The expectation of the summand of `summed`."""
         return Fraction(self.total(summed)) * self.top
 
     def tail(self, n: int) -> Fraction:
@@ -117,12 +121,13 @@ class LayerLaw:
         return Fraction(self._mass_from(n, self.decay)) * self.top
 
     def enclose_tail(self, n: int, bits: int) -> Any:
-        """A ball around `tail(n)`: powers of b with millions of digits need not be written out."""
+        """A ball around `tail(n)`, without writing out powers of b with millions of digits."""
         with ctx.workprec(bits + 64 + 4 * self.decay.denominator.bit_length()):
             b = arb(as_fmpq(self.decay))
             return self._mass_from(n, b) / self.total(count_points, b)
 
     def _mass_from(self, n: int, b: Any) -> Any:
+        """The unnormalised mass of the layers from n on."""
         block = n // self.period
         return b**block * (self._rest_of_block(count_points, n, b) + b * self._blocks_from(count_points, block + 1, b))
 
@@ -149,20 +154,20 @@ class LayerLaw:
 
 def _differences(values: list[int]) -> list[int]:
     """The forward differences of a sequence at its start."""
-    found = []
+    differences = []
     while values:
-        found.append(values[0])
+        differences.append(values[0])
         values = [after - before for before, after in pairwise(values)]
-    return found
+    return differences
 
 
 class IntegerDraws:
     """Draws from a law in one dimension, many at once.
 
     A position n >= 0 is a block (period) and a place in it, which are independent: the block is geometric, and its
-    digits to any base are independent again, since b^(m + M·k) = b^m (b^M)^k. The highest digit has no end: beyond the
-    last entry of its table the same law begins anew. A sign makes n an integer; -0 is thrown away and drawn again,
-    which leaves every other integer its mass a·b^s(n). How often that happens tells nothing about what is kept.
+    digits to any base are independent again, since b^(m + M·k) = b^m (b^M)^k. The highest digit is unbounded: beyond
+    the last entry of its table the same law starts again. A sign makes n an integer; -0 is rejected and redrawn, which
+    gives every other integer its mass a·b^s(n). The number of rejections is independent of the result.
     """
 
     def __init__(self, law: LayerLaw) -> None:
@@ -170,29 +175,29 @@ class IntegerDraws:
         self._digits: list[Cuts] = []
         with ctx.workprec(64 + 2 * law.decay.denominator.bit_length()):
             base = arb(as_fmpq(law.decay))
-            while base ** (RADIX ** len(self._digits)) > 2.0**-30:  # so rarely does the last digit begin anew
+            while base ** (RADIX ** len(self._digits)) > 2.0**-30:  # how rarely the last digit starts again
                 self._digits.append(Cuts(partial(self._digit, RADIX ** len(self._digits), True)))
         self._digits[-1:] = [Cuts(partial(self._digit, RADIX ** max(0, len(self._digits) - 1), False))]
         self._first_part = Cuts(self._share_of_first_part)
 
     @property
     def fits(self) -> bool:
-        """Whether 64-bit integers hold every draw, but for an event of probability below 2^-2000."""
+        """Whether 64-bit integers hold every draw, except with probability below 2^-2000."""
         return bool(self.law.period * RADIX ** len(self._digits) < 2**54)
 
     def draw(self, size: int) -> Integers:
-        """So many integers, independently; a block of them at a time stays in cache."""
-        drawn = np.empty(size, dtype=np.int64)
+        """`size` independent integers, by blocks that fit in cache."""
+        integers = np.empty(size, dtype=np.int64)
         for start in range(0, size, ROWS_AT_ONCE):
-            part = drawn[start : start + ROWS_AT_ONCE]
+            part = integers[start : start + ROWS_AT_ONCE]
             part[:], signs = self._places(len(part))
-            while len(again := np.flatnonzero((part == 0) & signs)):
-                part[again], signs[again] = self._places(len(again))
+            while len(rejected := np.flatnonzero((part == 0) & signs)):
+                part[rejected], signs[rejected] = self._places(len(rejected))
             part *= 1 - 2 * signs.astype(np.int64)
-        return drawn
+        return integers
 
     def positions(self, size: int) -> Integers:
-        """So many positions n >= 0 alone, each with probability proportional to b^s(n): of period 1, geometric."""
+        """`size` positions n >= 0, each with probability proportional to b^s(n); geometric for period 1."""
         return np.concatenate([self._places(min(ROWS_AT_ONCE, size - i))[0] for i in range(0, size, ROWS_AT_ONCE)])
 
     def _places(self, size: int) -> tuple[Integers, NDArray[np.bool_]]:
@@ -202,7 +207,7 @@ class IntegerDraws:
         for cuts in self._digits[1:]:
             scale *= RADIX
             block = block + scale * cuts.draw(size)[0]
-        top = scale * RADIX  # the highest digit is RADIX: its law begins anew
+        top = scale * RADIX  # the highest digit is RADIX: its law starts again
         onward = np.flatnonzero(block >= top)
         while len(onward):
             more = self._digits[-1].draw(len(onward))[0]
@@ -211,7 +216,7 @@ class IntegerDraws:
         return block * self.law.period + self._offsets(size), (spare & np.uint64(1)).astype(bool)
 
     def _offsets(self, size: int) -> Integers:
-        """Places within a period: its first layers have mass 1 each, the others b."""
+        """Places within a period: its first layers have relative mass 1 each, the others b."""
         period, upper = self.law.period, self.law.upper
         if period == 1:
             return np.zeros(size, dtype=np.int64)
@@ -225,13 +230,14 @@ class IntegerDraws:
         return offsets
 
     def _digit(self, power: int, ends: bool, bits: int) -> list[arb]:
-        """Cuts between the values of one digit of the block, whose law falls by b^power a value."""
+        """The cuts between the values of one digit of the block, whose law falls by b^power per value."""
         with ctx.workprec(bits + 64 + 2 * self.law.decay.denominator.bit_length()):
             base = arb(as_fmpq(self.law.decay)) ** power
             whole = 1 - base**RADIX if ends else arb(1)
             return [(1 - base**m) / whole for m in range(1, RADIX + (not ends))]
 
     def _share_of_first_part(self, bits: int) -> list[arb]:
+        """The probability of the first layers of a period."""
         law = self.law
         with ctx.workprec(bits + 64):
             later = arb(as_fmpq(law.decay)) * (law.period - law.upper)
@@ -254,9 +260,9 @@ def draw_point(law: LayerLaw) -> tuple[int, ...]:
 
 
 def point_on_layer(dimension: int, n: int, below: Callable[[int], int] = below) -> tuple[int, ...]:
-    """A uniform point among the integer points with l1 norm n, by uniform integers `below` a bound.
+    """A uniform point among the integer points with l1 norm n, from uniform integers `below` a bound.
 
-    j coordinates differ from zero in C(d,j)·2^j·C(n-1,j-1) points: which ones, their signs, and where n is cut into j
+    j coordinates are nonzero in C(d,j)·2^j·C(n-1,j-1) points: which ones, their signs, and a composition of n into j
     positive parts.
     """
     point = [0] * dimension
@@ -273,6 +279,7 @@ def point_on_layer(dimension: int, n: int, below: Callable[[int], int] = below) 
 
 
 def _with_nonzero(dimension: int, n: int, j: int) -> int:
+    """The number of points of layer n with j nonzero coordinates."""
     return comb(dimension, j) * comb(n - 1, j - 1) << j
 
 
@@ -299,18 +306,18 @@ class LayerNoise:
 
     @property
     def name(self) -> str:
-        """Which noise it is, in words."""
+        """The noise in words."""
         law = self.law
         return "geometric" if law.period == 1 else f"staircase (first {law.upper} of every {law.period} steps high)"
 
     @property
     def period(self) -> int:
-        """After how many steps the law repeats itself, lower by its decay."""
+        """The number of layers after which the law repeats, lower by its decay."""
         return self.law.period
 
     @cached_property
     def wide(self) -> int:
-        """Beyond which distance the noise is too unlikely to matter in an expectation."""
+        """The distance beyond which the noise is negligible in an expectation."""
         return self.period * (1 + math.ceil(NEGLIGIBLE / -_log(self.law.decay)))
 
     def probability(self, k: ArrayLike) -> Floats:
@@ -329,7 +336,7 @@ class LayerNoise:
         return np.asarray(np.where(at > 0, above, 1 - above))
 
     def mean(self, loss: str) -> float:
-        """The expected loss of the noise as an error, from its exact law."""
+        """The expected loss of the noise as an error, by its exact law."""
         if loss in ("absolute", "squared"):
             return float(self.law.mean(sum_norms if loss == "absolute" else sum_squares))
         return 2 * float(self.tail(tolerance(loss) + 1))
@@ -353,24 +360,24 @@ class LayerNoise:
         """Noise, drawn exactly: one integer, or an array of `size` of them."""
         count = 1 if size is None else size
         if self._draws.fits:
-            drawn: Any = self._draws.draw(count)
+            noise: Any = self._draws.draw(count)
         else:
-            drawn = np.array([draw_point(self.law)[0] for _ in range(count)], dtype=object)
-        return int(drawn[0]) if size is None else drawn
+            noise = np.array([draw_point(self.law)[0] for _ in range(count)], dtype=object)
+        return int(noise[0]) if size is None else noise
 
     @cached_property
     def _draws(self) -> IntegerDraws:
         return IntegerDraws(self.law)
 
     def prove(self, reach: int, level: Level) -> Check:
-        """Whether moves up to `reach` keep a level: layers that far apart differ by few steps, compared exactly."""
+        """Whether the law satisfies a level at sensitivity `reach`: by the steps between layers, compared exactly."""
         steps = self.law.steps_within(reach)
-        fits = level.kept_by(self.law.decay, steps)
+        satisfies = level.kept_by(self.law.decay, steps)
         detail = f"layers at most {reach} apart differ by at most {steps} step(s) of {float(self.law.decay):.6g}"
-        return Check("privacy", fits, f"{level}: {detail}, exactly")
+        return Check("privacy", satisfies, f"{level}: {detail}, exactly")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The law as plain JSON data."""
         law = self.law
         return {"noise": self.kind, "decay": write_rational(law.decay), "period": law.period, "upper": law.upper}
 
@@ -383,6 +390,7 @@ class LayerNoise:
 
 
 def _log(value: Fraction) -> float:
+    """The natural logarithm of a positive rational, accurate near 1 and without underflow."""
     if value > Fraction(1, 2):
         return math.log1p(float(value - 1))
     return math.log(value.numerator) - math.log(value.denominator)

@@ -1,7 +1,7 @@
 """Noise on several tables of counts of the same rows, each table with a law of its own.
 
-A row is in one cell of every table, so a neighbour moves all tables at once, and what it costs adds up over them: the
-logarithms of geometric decays, or the squared lengths of moves over the variances of Gaussian noise.
+A row is in one cell of every table, so a neighbour changes all tables at once, and its privacy loss adds up over them:
+the logarithms of geometric decays, or squared l2 sensitivities over the variances of Gaussian noise.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from utmost.exact import endpoints, to_float
 from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, gaussian_satisfies
 from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
 from utmost.privacy import Level
 from utmost.privacy.level import log_falls
 from utmost.space.integers import CentredTables, Tables
-from utmost.space.sensitivity import square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 
 MOST_TABLES = 4096
-"""How many tables a file may bring."""
+"""The largest number of tables in a file."""
 MOST_BITS = 10**5
-"""Up to how many bits the product of powers of decays is written out; beyond, balls around its logarithm decide."""
+"""The largest number of bits of the product of powers of decays; beyond, balls around its logarithm decide."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyTables(ExactMechanism):
-    """Tables of counts with independent noise on every cell: of one law in each table.
+    """Tables of counts with independent noise on every cell, of one law in each table.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class NoisyTables(ExactMechanism):
 
     @property
     def name(self) -> str:
-        """Which noise it is, in words."""
+        """The noise in words."""
         kinds = sorted({law.single.kind for law in self.laws})
         many = f"{len(self.laws)} tables, each at a level of its own" if len(self.laws) > 1 else "one table"
         return f"{' and '.join(kinds)} noise on {many}"
@@ -59,7 +59,7 @@ class NoisyTables(ExactMechanism):
         return [np.asarray(table) + law.draw(1)[0] for table, law in zip(point, self.laws, strict=True)]
 
     def prove(self, space: Any, level: Level) -> Check:
-        """Whether what one neighbour costs, added up over all tables, keeps a level: decided exactly."""
+        """Whether the privacy loss, added up over all tables, satisfies a level: decided exactly."""
         sizes = tuple(law.dimension for law in self.laws)
         if not isinstance(space, Tables | CentredTables) or space.sizes != sizes:
             return Check("privacy", False, f"{level}: the noise is for tables of other sizes")
@@ -68,20 +68,20 @@ class NoisyTables(ExactMechanism):
             return _prove_centred(singles, space, level)
         tables = space.lattices()
         if all(isinstance(single, GeometricLaw) for single in singles):
-            falls = [(single.decay, sum_of_moves(table)) for single, table in zip(singles, tables, strict=True)]
+            falls = [(single.decay, l1_sensitivity(table)) for single, table in zip(singles, tables, strict=True)]
             if sum(decay.denominator.bit_length() * far for decay, far in falls) > MOST_BITS:
-                together, kept = _together(falls), level.kept_by_falls(falls)
+                total_decay, satisfies = _product_of_decays(falls), level.kept_by_falls(falls)
             else:
                 fall = Fraction(math.prod(decay**far for decay, far in falls))
-                together, kept = float(fall), level.kept_by(fall, 1)
-            detail = f"one neighbour's moves, over all {len(sizes)} tables, fall by {together:.6g}"
-            return Check("privacy", kept, f"{level}: {detail}, exactly")
+                total_decay, satisfies = float(fall), level.kept_by(fall, 1)
+            detail = f"one neighbour's moves, over all {len(sizes)} tables, fall by {total_decay:.6g}"
+            return Check("privacy", satisfies, f"{level}: {detail}, exactly")
         kinds = {single.kind for single in singles}
         if len(kinds) == 1 and all(isinstance(single, GaussianLaw) for single in singles):
-            ratios = [square_of_moves(table) / one.variance for one, table in zip(singles, tables, strict=True)]
+            ratios = [squared_l2_sensitivity(table) / one.variance for one, table in zip(singles, tables, strict=True)]
             detail = f"squared moves over variances add up to {float(sum(ratios)):.6g} over all {len(sizes)} tables"
-            kept = keeps_gaussian(kinds.pop(), Fraction(sum(ratios)), level)
-            return Check("privacy", kept, f"{level}: {detail}, exactly")
+            satisfies = gaussian_satisfies(kinds.pop(), Fraction(sum(ratios)), level)
+            return Check("privacy", satisfies, f"{level}: {detail}, exactly")
         return Check("privacy", False, f"{level}: the tables have noise of kinds that are not added up")
 
     def to_json(self) -> dict[str, Any]:
@@ -89,51 +89,51 @@ class NoisyTables(ExactMechanism):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        listed = data["laws"]
-        if not isinstance(listed, list) or not 1 <= len(listed) <= MOST_TABLES:
+        laws = data["laws"]
+        if not isinstance(laws, list) or not 1 <= len(laws) <= MOST_TABLES:
             raise InvalidInput("noise on tables has a law for each table.")
-        return cls(tuple(IndependentLaw.from_json(law) for law in listed))
+        return cls(tuple(IndependentLaw.from_json(law) for law in laws))
 
 
-def _together(falls: Sequence[tuple[Fraction, int]]) -> float:
-    """The product of several decay^steps as a float; 0 where it is too small for one."""
+def _product_of_decays(falls: Sequence[tuple[Fraction, int]]) -> float:
+    """The product of several decay^steps as a float; 0 where it underflows."""
     if any(steps and not decay for decay, steps in falls):
         return 0.0
     return to_float(endpoints(log_falls(falls, 64).exp())[1]) if float(log_falls(falls, 64)) > -700 else 0.0
 
 
 def _prove_centred(singles: Sequence[Any], space: CentredTables, level: Level) -> Check:
-    """Gaussian noise on centred tables, by the largest weighted sum of squared moves."""
+    """The check of Gaussian noise on centred tables, by the largest weighted sum of squared sensitivities."""
     kinds = {single.kind for single in singles}
     if len(kinds) != 1 or not all(isinstance(single, GaussianLaw) for single in singles):
         return Check("privacy", False, f"{level}: centred tables take Gaussian noise of one kind")
     ratio = space.largest_square([1 / single.variance for single in singles])
     detail = f"squared moves over variances add up to {float(ratio):.6g} over all {len(singles)} tables"
-    return Check("privacy", keeps_gaussian(kinds.pop(), ratio, level), f"{level}: {detail}, exactly")
+    return Check("privacy", gaussian_satisfies(kinds.pop(), ratio, level), f"{level}: {detail}, exactly")
 
 
 def characteristic(law: Any, t: Floats) -> Floats:
-    """E[e^(itX)] of one integer's noise: real, as the noise is symmetric.
+    """The characteristic function E[e^(itX)] of one integer's noise: real, as the noise is symmetric.
 
-    The Gaussians by Poisson's summation: the sum over the integers is one over the shifts by 2 pi of the density's own
+    The Gaussians by Poisson summation: the sum over the integers is a sum over the shifts by 2 pi of the density's
     transform; terms beyond the second shift are below e^-30 for every variance above 1/3.
     """
     if isinstance(law, GeometricLaw):
         b = float(law.decay)
         return np.asarray((1 - b) ** 2 / ((1 - b) ** 2 + 4 * b * np.sin(t / 2) ** 2))
-    near = (t + math.pi) % (2 * math.pi) - math.pi
-    variance, found, whole = float(law.variance), np.zeros_like(near), 0.0
+    wrapped = (t + math.pi) % (2 * math.pi) - math.pi
+    variance, total, normaliser = float(law.variance), np.zeros_like(wrapped), 0.0
     for j in range(-3, 4):
-        shifted = near + 2 * math.pi * j
+        shifted = wrapped + 2 * math.pi * j
         term = np.exp(-variance * shifted**2 / 2)
         if isinstance(law, RoundedGaussian):
-            found += term * np.sinc(shifted / (2 * math.pi))
-            whole = 1.0
+            total += term * np.sinc(shifted / (2 * math.pi))
+            normaliser = 1.0
         else:
             assert isinstance(law, DiscreteGaussian)
-            found += term
-            whole += math.exp(-variance * (2 * math.pi * j) ** 2 / 2)
-    return np.asarray(found / whole)
+            total += term
+            normaliser += math.exp(-variance * (2 * math.pi * j) ** 2 / 2)
+    return np.asarray(total / normaliser)
 
 
 def _fourth(law: Any) -> float:
@@ -141,30 +141,32 @@ def _fourth(law: Any) -> float:
     if isinstance(law, GeometricLaw):
         b = float(law.decay)
         return 2 * b * (1 + 11 * b + 11 * b**2 + b**3) / ((1 + b) * (1 - b) ** 4)
-    if law.deviation > 50:  # rounding moves it by less than its own last digits matter here
+    if law.deviation > 50:  # the effect of rounding is negligible here
         return 3 * float(law.variance) ** 2
     t = np.arange(1, law.wide + 1)
     return float(2 * np.sum((t**4.0 - (t - 1.0) ** 4) * law.tail(t)))
 
 
 SMOOTHED, REACH = 0.005, 32.0
-"""Of a sum's standard deviation: how much it is smoothed, and how wide a circle it is put on."""
+"""The smoothing of a sum and the circumference of its circle, in units of its standard deviation."""
 BEYOND = 6.4e-5
-"""What a Gaussian exceeds 4 deviations with, and a little for rounding."""
+"""The probability that a Gaussian exceeds 4 deviations, and a little for rounding."""
 
 
 def sum_half_width(terms: Sequence[tuple[Any, float, int]], confidence: float) -> float:
-    """Within which ±h a sum of independent noises, each times a factor, lies with at least this probability.
+    """A half width h such that a weighted sum of independent noises is within ±h with at least this probability.
 
-    The characteristic functions are multiplied, and the law read off a Fourier series. The sum E may lie on any
-    lattice, so a Gaussian G of a small deviation s is added first: |E| <= |E + G| + |G|, so 4s more, and what G exceeds
-    that with, make the interval of E + G one of E. What may lie farther out than the series reaches is bounded by the
-    fourth moment.
+    The characteristic functions are multiplied, and the law is computed by a Fourier series. The sum E may lie on any
+    lattice, so a Gaussian G of a small deviation s is added first: |E| <= |E + G| + |G|, so 4s more, and the
+    probability that |G| exceeds it, turn the interval of E + G into one of E. The tail beyond the circle is bounded by
+    the fourth moment.
 
     Parameters
     ----------
-    terms : list of (law, factor, how many such noises)
-    confidence : probability
+    terms : sequence of tuples
+        (law, factor, number of such noises).
+    confidence : float
+        A probability.
 
     Examples
     --------
@@ -175,8 +177,8 @@ def sum_half_width(terms: Sequence[tuple[Any, float, int]], confidence: float) -
     deviation = _deviation(terms)
     if deviation == 0:
         return 0.0
-    wanted = confidence + BEYOND + _kurtosis(terms) / (REACH / 2) ** 4
-    if wanted >= 1:
+    target = confidence + BEYOND + _kurtosis(terms) / (REACH / 2) ** 4
+    if target >= 1:
         return deviation / math.sqrt(1 - confidence)  # Chebyshev: noise that is nearly always 0
     smooth, period = SMOOTHED * deviation, REACH * deviation
     k, t, phi = _smoothed(terms)
@@ -187,18 +189,18 @@ def sum_half_width(terms: Sequence[tuple[Any, float, int]], confidence: float) -
     low, high = 0.0, period / 2
     while high - low > 1e-4 * deviation:
         middle = (low + high) / 2
-        low, high = (low, middle) if inside(middle) >= wanted else (middle, high)
+        low, high = (low, middle) if inside(middle) >= target else (middle, high)
     return high + 4 * smooth
 
 
 MOST_PEAKED = 40.0
-"""With a larger kurtosis a sum of noises is nearly always 0, and hardly ever two of them are not."""
+"""With a larger kurtosis a sum of noises is nearly always 0, and two of them are hardly ever nonzero at once."""
 
 
 def sum_mean_size(terms: Sequence[tuple[Any, float, int]]) -> float:
-    """The mean absolute value of the same sum, to about two digits.
+    """The mean absolute value of a weighted sum of independent noises, to about two digits.
 
-    By the Fourier series of |x| on the circle, less what the Gaussian adds to first order: half its variance times
+    By the Fourier series of |x| on the circle, less the first-order effect of the Gaussian: half its variance times
     twice the density at 0.
 
     Examples
@@ -233,7 +235,7 @@ def _kurtosis(terms: Sequence[tuple[Any, float, int]]) -> float:
 
 
 def _smoothed(terms: Sequence[tuple[Any, float, int]]) -> tuple[Any, Floats, Floats]:
-    """The numbers of a Fourier series on a circle, their frequencies, and a smoothed sum's transform there."""
+    """The indices of a Fourier series on a circle, their frequencies, and the transform of the smoothed sum there."""
     deviation = _deviation(terms)
     smooth, period = SMOOTHED * deviation, REACH * deviation
     k = np.arange(1, math.ceil(8 / smooth * period / (2 * math.pi)) + 1)
@@ -241,9 +243,9 @@ def _smoothed(terms: Sequence[tuple[Any, float, int]]) -> tuple[Any, Floats, Flo
     log = -(smooth**2) * t**2 / 2
     sign = np.ones_like(t)
     for law, factor, count in terms:
-        found = characteristic(law, np.asarray(t * factor))
+        factor_transform = characteristic(law, np.asarray(t * factor))
         with np.errstate(divide="ignore"):
-            log = log + count * np.log(np.abs(found))
+            log = log + count * np.log(np.abs(factor_transform))
         if count % 2:
-            sign = sign * np.sign(found)
+            sign = sign * np.sign(factor_transform)
     return k, t, sign * np.exp(np.maximum(log, -700.0)) * (log > -700)

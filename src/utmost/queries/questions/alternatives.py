@@ -78,9 +78,9 @@ def _finer(found: dict[str, dict[str, float]], losses: Sequence[str], times: flo
 
 def _sizes(space: Lattice) -> tuple[int, float]:
     """How far one neighbour moves all integers together: the sum of what it does, and the length (l1 and l2)."""
-    from utmost.space.sensitivity import square_of_moves, sum_of_moves
+    from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 
-    return sum_of_moves(space) or space.reach, math.sqrt(square_of_moves(space)) or float(space.reach)
+    return l1_sensitivity(space) or space.reach, math.sqrt(squared_l2_sensitivity(space)) or float(space.reach)
 
 
 def expected_clamped_loss(line: Line, tail: Tail, wide: int, loss: str, prior: Floats | None = None) -> float:

@@ -1,4 +1,4 @@
-"""Two outputs: free values forced by known points, and bounds from dual prices."""
+"""Checks of yes/no mechanisms: free values forced by known points, bounds from dual prices, tests of a share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_extension(problem: Problem, solved: Solved) -> Outcome:
     slack = least_slack(levels, first, usable, lambda points, ends: matrix[points, truth[ends]])
     gaps, attained = gaps_left(right, np.where(known, 0.0, slack), levels)
     checks = (
-        _kept(problem, known, matrix),
+        _known_values_check(problem, known, matrix),
         _hitting(space, truth, known),
         stated(solved.value, average(right)),
         _forced(space, gaps, attained, int((~known).sum())),
@@ -92,7 +92,7 @@ def check_boundary_bound(problem: Problem, solved: Solved) -> Outcome:
 
 
 def boundary_bound(problem: Problem, evidence: Evidence) -> float:
-    """What no private mechanism's average, or least, probability of the truth exceeds.
+    """Upper bound on the average, or least, probability of the truth of every private mechanism.
 
     A constraint is Pr[1] at one end <= slope · Pr[1] at the other + intercept, valid when the intercept is the level's
     own for that slope. With weights w >= 0, no private mechanism has an average above
@@ -110,20 +110,20 @@ def boundary_bound(problem: Problem, evidence: Evidence) -> float:
 
 
 def dual_bound(levels: EdgeLevels, truth: Integers, weights: Floats, evidence: Evidence) -> float:
-    """What no private mechanism's weighted average probability of the truth exceeds, rounding counted against us."""
+    """Upper bound on every private mechanism's weighted average probability of the truth, rounding included."""
     if not len(truth):
         return 1.0
     edges, forward, slopes, duals = (evidence[name] for name in ("edges", "forward", "slopes", "duals"))
     ends = levels.space.edge_indices[edges]
     tails, heads = np.where(forward, ends[:, 0], ends[:, 1]), np.where(forward, ends[:, 1], ends[:, 0])
     limits = levels.intercepts(edges, slopes)
-    left = np.where(truth == 1, 1.0, -1.0) * weights
-    np.add.at(left, tails, -duals)
-    np.add.at(left, heads, duals * slopes)
+    coefficients = np.where(truth == 1, 1.0, -1.0) * weights
+    np.add.at(coefficients, tails, -duals)
+    np.add.at(coefficients, heads, duals * slopes)
     scale = float(np.abs(weights).sum() + duals @ (np.abs(slopes) + np.abs(limits) + 2))
     largest = float(np.nan_to_num(levels.log_growth(), posinf=0.0).max(initial=0.0))
     busiest = int(np.bincount(np.concatenate([tails, heads]), minlength=1).max(initial=0))
-    total = weights[truth == 0].sum() + duals @ limits + np.maximum(left, 0.0).sum()
+    total = weights[truth == 0].sum() + duals @ limits + np.maximum(coefficients, 0.0).sum()
     return float(total + scale * (64 + busiest + largest) * 2.0**-52)
 
 
@@ -136,7 +136,8 @@ def _question(problem: Problem, solved: Solved) -> tuple[Space, EdgeLevels, Inte
     return space, problem.privacy, truth, matrix, matrix[np.arange(len(truth)), truth]
 
 
-def _kept(problem: Problem, known: NDArray[np.bool_], matrix: Floats) -> Check:
+def _known_values_check(problem: Problem, known: NDArray[np.bool_], matrix: Floats) -> Check:
+    """Whether the mechanism has the prescribed values at the known points."""
     values = problem.data.get("known_values")
     if not isinstance(values, list) or len(values) != int(known.sum()):
         raise InvalidInput("there must be one known value for each known point.")
@@ -150,6 +151,7 @@ def _kept(problem: Problem, known: NDArray[np.bool_], matrix: Floats) -> Check:
 
 
 def _hitting(space: Space, truth: Integers, known: NDArray[np.bool_]) -> Check:
+    """Whether the known points include an end of every boundary edge."""
     a, b = space.edge_indices.T
     missed = (truth[a] != truth[b]) & ~known[a] & ~known[b]
     if missed.any():
@@ -159,6 +161,7 @@ def _hitting(space: Space, truth: Integers, known: NDArray[np.bool_]) -> Check:
 
 
 def _forced(space: Space, gaps: Floats, attained: bool, count: int) -> Check:
+    """Whether every free value attains the bound forced on it."""
     if attained:
         detail = f"each of {count} equals the least bound carried to it (within {gaps.max(initial=0.0):.1g})"
         return Check("free values", True, detail)
@@ -182,15 +185,15 @@ def check_share_test(problem: Problem, solved: Solved) -> Outcome:
     if tuple(problem.space.points) != tuple(range(n + 1)) or len(problem.space.edges) != n:
         raise InvalidInput("a test of a share has the counts 0 to n for its points, each next to the one before.")
     rejects = solved.mechanism.matrix[:, 1]
-    found = float(binom.pmf(np.arange(n + 1), n, theta) @ rejects)
+    rejection_rate = float(binom.pmf(np.arange(n + 1), n, theta) @ rejects)
     rising = rejects if greater else rejects[::-1]
     most = level.upper(rising[:-1])
     slack = np.where(rising[:-1] > 0, np.abs(most - rising[1:]), np.maximum(rising[1:] - most, 0.0))
     worst = float(slack.max(initial=0.0))
-    kept = found <= size + 1e-12 and (found >= size - 1e-9 or bool((rising == 1).all()))
+    size_ok = rejection_rate <= size + 1e-12 and (rejection_rate >= size - 1e-9 or bool((rising == 1).all()))
     checks = (
-        stated(solved.value, found),
-        Check("size", kept, f"rejects with probability {found:.12g} at {theta:.6g}, {size:.6g} allowed"),
+        stated(solved.value, rejection_rate),
+        Check("size", size_ok, f"rejects with probability {rejection_rate:.12g} at {theta:.6g}, {size:.6g} allowed"),
         Check("orbit", worst <= 1e-10, f"phi(x + 1) = upper(phi(x)) within {worst:.1g} where phi(x) > 0"),
     )
-    return checks, max(size - found, 0.0) + worst
+    return checks, max(size - rejection_rate, 0.0) + worst

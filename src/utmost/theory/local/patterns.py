@@ -1,7 +1,7 @@
-"""Columns of local mechanisms: patterns q + 1_A for sets A of letters, what they carry, and what a matrix keeps.
+"""Columns of local mechanisms, patterns q + 1_A for sets A of letters: their utilities, and those of a mechanism.
 
-An optimal local mechanism mixes such columns, q = 1/(e^eps - 1) (LIM Theorem 3.3.2). Here is what a column or a whole
-mechanism is worth; which of them are best is for the design, what none exceeds for the verifier.
+An optimal local mechanism is a mixture of such columns, q = 1/(e^eps - 1) (LIM Theorem 3.3.2). This module computes the
+utility of a column or of a whole mechanism, for the designs and the verifiers alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def offset(level: ApproxDP) -> float:
 
 
 def subset_sums(values: Floats) -> Floats:
-    """The sum of every set of letters but the empty one; entry j - 1 is that of the bits of j."""
+    """The sum over every non-empty set of letters; entry j - 1 is that of the bits of j."""
     sums = np.zeros(1)
     for value in values.tolist():
         sums = np.concatenate([sums, sums + value])
@@ -36,10 +36,10 @@ def information_of(mass: Floats, q: float) -> Floats:
     """The mutual information that a pattern q + 1_A carries, nats, by the prior probability of A; concave in it."""
     m = q + mass
     with np.errstate(divide="ignore", invalid="ignore"):
-        told = mass * m * entropy((1 - mass) / m)
-        near = m * entropy(-mass / m)
-        far = mass + (q * np.log(q / m) if q > 0 else 0.0)  # the same, where 1 - mass/m would lose its digits
-        carried = told + (1 - mass) * np.where(mass > m / 2, far, near)
+        inside = mass * m * entropy((1 - mass) / m)
+        outside = m * entropy(-mass / m)
+        outside_large = mass + (q * np.log(q / m) if q > 0 else 0.0)  # the same, where 1 - mass/m would lose its digits
+        carried = inside + (1 - mass) * np.where(mass > m / 2, outside_large, outside)
     return np.asarray(np.where((mass > 0) & (mass < 1), carried, 0.0))
 
 

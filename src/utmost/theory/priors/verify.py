@@ -1,4 +1,4 @@
-"""Queries with finitely many results: tight columns, and bounds from dual prices."""
+"""Checks for queries with finitely many results: tight columns, and bounds from dual prices."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def check_tight(problem: Problem, solved: Solved) -> Outcome:
 def check_regular(problem: Problem, solved: Solved) -> Outcome:
     """REG Theorems 1 and 3: for a regular prior no private mechanism guesses right more often than this one.
 
-    Any y >= 0 with prior <= y Phi + r bounds the probability of a right guess by sum(y) + n · max r; that must be what
-    the mechanism attains.
+    Any y >= 0 with prior <= y Phi + r bounds the probability of a right guess by sum(y) + n · max r, which the
+    mechanism must attain.
     """
     prior = read_distribution(problem.data, "prior", len(problem.space.points))
     checks, _ = _tight(problem, solved, prior)
@@ -78,7 +78,7 @@ def check_optimal(problem: Problem, solved: Solved) -> Outcome:
 
 
 def loss_bound(problem: Problem, evidence: Evidence) -> float:
-    """The loss that no private mechanism goes below, from weights on the constraints of privacy."""
+    """The lower bound on the loss of every private mechanism, from weights on the constraints of privacy."""
     n, k = len(problem.space.points), len(_outputs(problem))
     prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, k))
     weights = read_distribution(evidence, "least_favourable", n) if asks_for_worst(problem) else prior
@@ -89,15 +89,15 @@ def loss_bound(problem: Problem, evidence: Evidence) -> float:
 
 
 def _outputs(problem: Problem) -> tuple[Any, ...]:
-    """What may be answered: the points, unless others were listed."""
+    """The possible answers: the points, unless others are listed."""
     return read_outputs(problem) if "outputs" in problem.data else tuple(problem.space.points)
 
 
 def check_count(problem: Problem, solved: Solved) -> Outcome:
     """Ghosh, Roughgarden, Sundararajan 2012: on a count, geometric noise with its best remap is best for every prior.
 
-    It holds for every loss that grows with the distance between result and guess; so the value must be the least that
-    any remap of geometric noise attains.
+    It holds for every loss that increases with the distance between result and guess; so the value must be the least of
+    any remap of geometric noise.
     """
     n = len(problem.space.points)
     level = problem.privacy.single
@@ -114,18 +114,18 @@ def check_count(problem: Problem, solved: Solved) -> Outcome:
     costs = table.T @ joint
     guess = costs.argmin(axis=0) if n else np.zeros(0, dtype=int)
     least, value = float(costs.min(axis=0, initial=np.inf).sum()) if n else 0.0, _expected(prior, solved, table)
-    off = value - least
+    excess = value - least
     terms = float((np.abs(table[:, guess]) * joint).sum()) + _expected(prior, solved, np.abs(table))
-    fine = abs(off) <= (n + 16) * 2.0**-50 * terms
+    is_least = abs(excess) <= (n + 16) * 2.0**-50 * terms
     detail = f"geometric noise with its best remap loses {least:.12g}; the value is {value:.12g}"
-    return (stated(solved.value, value), Check("least loss", fine, detail)), max(off, 0.0)
+    return (stated(solved.value, value), Check("least loss", is_least, detail)), max(excess, 0.0)
 
 
 def check_chains(problem: Problem, solved: Solved) -> Outcome:
     """Chains (docs/theory.md): on a count every threshold is a binary problem, best at the orbit of one number.
 
-    A loss that is convex in the guess and least at the truth is a sum over thresholds; the least of each is found again
-    between two nearby starts that cost more, since costs are convex, and the value must be their sum.
+    A loss that is convex in the guess and least at the truth is a sum over thresholds. A lower bound on the cost of
+    each is recomputed from nearby starts, since costs are convex; the value must be the sum of these.
     """
     n, level = len(problem.space.points), problem.privacy.single
     if not is_path(problem.space) or level is None or not level.concave:
@@ -151,16 +151,18 @@ def check_chains(problem: Problem, solved: Solved) -> Outcome:
     base = float(prior @ np.diag(table))
     least = base + float(least_costs(costs, starts, scale / n).sum())
     value = _expected(prior, solved, table)
-    fine = -1e-12 * scale <= value - least <= 1e-6 * scale
+    is_least = -1e-12 * scale <= value - least <= 1e-6 * scale
     detail = f"{n - 1} binary problems at their least cost lose {least:.12g} together; the value is {value:.12g}"
-    return (stated(solved.value, value), Check("least loss", fine, detail)), max(value - least, 0.0)
+    return (stated(solved.value, value), Check("least loss", is_least, detail)), max(value - least, 0.0)
 
 
 def _expected(prior: np.ndarray, solved: Solved, table: np.ndarray) -> float:
+    """The expected loss of the solution's mechanism."""
     return float(prior @ (solved.mechanism.matrix * table).sum(axis=1))
 
 
 def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:
+    """The checks of a tight-constraints mechanism, and the gap that its rounding leaves."""
     mechanism = solved.mechanism
     if tuple(mechanism.outputs) != tuple(problem.space.points):
         raise InvalidInput("the outputs must be the points.")
@@ -169,18 +171,20 @@ def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:
         if mechanism.space is not problem.space or mechanism.law.level != problem.privacy.single:
             raise InvalidInput("the columns decay on another space or at another level.")
         diagonal = mechanism.diagonal
-        off = float(np.abs(mechanism.sums - 1).max()) + sum_error(mechanism.space, mechanism.law.level, mechanism.peaks)
-        detail = f"every entry is e^-distance times its peak, and rows add up to 1 (within {off:.1g})"
+        deviation = float(np.abs(mechanism.sums - 1).max()) + sum_error(
+            mechanism.space, mechanism.law.level, mechanism.peaks
+        )
+        detail = f"every entry is e^-distance times its peak, and rows add up to 1 (within {deviation:.1g})"
     else:
         diagonal = np.diag(mechanism.matrix)
         expected = np.exp(-_lengths(problem)) * diagonal
-        off = float(np.abs(mechanism.matrix - expected).max(initial=0.0))
-        detail = f"every entry is e^-distance times its diagonal (within {off:.1g})"
+        deviation = float(np.abs(mechanism.matrix - expected).max(initial=0.0))
+        detail = f"every entry is e^-distance times its diagonal (within {deviation:.1g})"
     recipe = isinstance(mechanism, DecayingMechanism)
-    fine = off <= (1e-10 if recipe else 1e-12) and bool((diagonal >= 0).all())
-    told = 1 - float(prior @ diagonal) if len(prior) else 0.0
-    gap = 4 * off if recipe else off * max(len(prior), 1)
-    return (stated(solved.value, told), Check("tight columns", fine, detail)), gap
+    is_tight = deviation <= (1e-10 if recipe else 1e-12) and bool((diagonal >= 0).all())
+    value = 1 - float(prior @ diagonal) if len(prior) else 0.0
+    gap = 4 * deviation if recipe else deviation * max(len(prior), 1)
+    return (stated(solved.value, value), Check("tight columns", is_tight, detail)), gap
 
 
 def _require_pure(problem: Problem) -> None:
@@ -189,10 +193,11 @@ def _require_pure(problem: Problem) -> None:
 
 
 def _lengths(problem: Problem) -> np.ndarray:
+    """The lengths of shortest paths whose edges are as long as their epsilon."""
     _require_pure(problem)
     return problem.privacy.lengths()
 
 
 def check_nothing(problem: Any, solved: Any) -> Outcome:
-    """A mechanism that somebody brought: nothing is claimed about its optimality."""
+    """A mechanism of the user's own: nothing is claimed about its optimality."""
     return (stated(solved.value, solved.mechanism.expected_loss()),), float("inf")

@@ -44,7 +44,7 @@ from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.noise.layers import IntegerDraws, LayerLaw
 from utmost.mechanism.sampling import Uniform, below
 from utmost.privacy import ApproxDP, Level, level_from_json
-from utmost.privacy.level import decay_above, keeps_level
+from utmost.privacy.level import decay_above, decay_satisfies
 from utmost.privacy.pure_part import implies, pure_within
 from utmost.theory.selection.problem import Contest, Ranks, contest_from_json
 
@@ -106,7 +106,7 @@ class DecayingChoice(ChoiceLaw):
         """Check exactly that the decay satisfies the pure level, and that this implies the required one."""
         if self.contest.tallies != space:
             return Check("privacy", False, f"the mechanism is made for {self.contest.tallies}, not for {space}")
-        if not 0 < self.decay < 1 or self.pure.delta or not keeps_level(self.pure, self.decay, self.steps):
+        if not 0 < self.decay < 1 or self.pure.delta or not decay_satisfies(self.pure, self.decay, self.steps):
             return Check("privacy", False, f"its decay is not within {self.pure}")
         if self.pure != level and not implies(self.pure, level):
             return Check("privacy", False, f"it keeps {self.pure}, which does not imply {level}")

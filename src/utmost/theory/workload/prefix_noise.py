@@ -39,7 +39,7 @@ from utmost.mechanism.tail_sampling import SymmetricDraws
 from utmost.privacy import Level
 from utmost.space.integers import Lattice, Strategy
 from utmost.space.line import tolerance
-from utmost.space.sensitivity import sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity
 from utmost.theory.workload.least_squares import Sums, spreads
 
 MOST_WIDTH, MOST_CELLS = 10**6, 1000
@@ -289,7 +289,7 @@ class CarriedLaw:
         """Check the privacy of the law on a lattice: a step of one in a cell is one step of the rank."""
         if self.dimension != space.dimension:
             return Check("privacy", False, f"{level}: the noise has {self.dimension} integers, the vectors have others")
-        sensitivity = sum_of_moves(space)
+        sensitivity = l1_sensitivity(space)
         detail = f"one neighbour moves the cells by at most {sensitivity} in all, each a factor {float(self.decay):.6g}"
         return Check("privacy", level.kept_by(self.decay, sensitivity), f"{level}: {detail}, exactly")
 

@@ -49,7 +49,8 @@ def best_boundary(
 
     Parameters
     ----------
-    prior : distribution over the points; None is uniform
+    prior : mapping, array or callable, optional
+        A distribution over the points; None is uniform.
     criterion : "average" or "worst"
         The average under the prior, or the least probability of the truth over all points.
 
@@ -72,21 +73,21 @@ def best_boundary(
     boundary = np.zeros(len(right), dtype=bool)
     boundary[space.edge_indices[boundary_edges(space, right)].ravel()] = True
 
-    def complete(wished: Floats) -> Floats:
-        """The best private mechanism whose boundary is close to the wished values of Pr[1].
+    def complete(target: Floats) -> Floats:
+        """The best private mechanism whose boundary is close to the target values of Pr[1].
 
         Only the boundary is taken from the linear program: inside, probabilities fall below what it resolves, and a
-        zero there would force zeros everywhere. At the boundary, too, values it cannot tell from 0 or 1 are tried
-        both as they are and a margin away.
+        zero there would force zeros everywhere. At the boundary, too, values that it does not resolve from 0 or 1 are
+        tried both unchanged and a margin away.
         """
-        everywhere = np.ones(len(wished), dtype=bool)
+        everywhere = np.ones(len(target), dtype=bool)
         best, most = None, -1.0
         for margin in MARGINS:
-            p = np.where(boundary, np.clip(wished, margin, 1 - margin), 1.0)
+            p = np.where(boundary, np.clip(target, margin, 1 - margin), 1.0)
             (p, q), _ = carry(levels, (p, np.where(boundary, 1 - p, 0.0)), everywhere)
             matrix = carry_from(levels, right, boundary, np.column_stack([q, p]))[0]
-            told = matrix[np.arange(len(right)), right]
-            value = float(told.min(initial=1.0)) if criterion == "worst" else average(told, weights)
+            p_truth = matrix[np.arange(len(right)), right]
+            value = float(p_truth.min(initial=1.0)) if criterion == "worst" else average(p_truth, weights)
             if value > most:
                 best, most = matrix, value
         assert best is not None
@@ -95,8 +96,8 @@ def best_boundary(
     data = {"outputs": tuple(outputs), "truth": right, "prior": weights, "criterion": criterion}
     problem = Problem("binary.best_boundary", space, levels, data)
     matrix, evidence, rounds = _solve_by_cuts(problem, complete)
-    told = matrix[np.arange(len(right)), right]
-    value = float(told.min(initial=1.0)) if criterion == "worst" else average(told, weights)
+    p_truth = matrix[np.arange(len(right)), right]
+    value = float(p_truth.min(initial=1.0)) if criterion == "worst" else average(p_truth, weights)
     bound = proved_bound(problem, evidence)
     mechanism = FiniteMechanism(matrix, space.points, outputs)
     how = ROUNDS.format(whole=rounds, s="s" * (rounds > 1))
@@ -105,9 +106,9 @@ def best_boundary(
 
 
 def _solve_by_cuts(problem: Problem, complete: Callable[[Floats], Floats]) -> tuple[Floats, dict[str, Any], int]:
-    """The best mechanism found, the evidence for its bound, and how many rounds of cuts it took.
+    """The best mechanism found, the evidence for its bound, and the number of rounds of cuts.
 
-    `complete` turns wished-for values of Pr[1] into a private mechanism.
+    `complete` turns target values of Pr[1] into a private mechanism.
     """
     levels, truth, weights = problem.privacy, problem.data["truth"], problem.data["prior"]
     worst = problem.data["criterion"] == "worst"
@@ -123,25 +124,25 @@ def _solve_by_cuts(problem: Problem, complete: Callable[[Floats], Floats]) -> tu
     while True:
         rounds += 1
         evidence = {"edges": edges, "forward": forward, "slopes": slopes}
-        wished, duals, favoured = _solve(levels, truth, weights, worst, edges, forward, slopes)
+        target, duals, favoured = _solve(levels, truth, weights, worst, edges, forward, slopes)
         evidence |= {"duals": duals}
         if worst:
             evidence["least_favourable"] = favoured
-        matrix = complete(wished)
-        told = matrix[np.arange(n), truth]
-        value = float(told.min(initial=1.0)) if worst else average(told, weights)
+        best = complete(target)
+        p_truth = best[np.arange(n), truth]
+        value = float(p_truth.min(initial=1.0)) if worst else average(p_truth, weights)
         if not len(curved) or rounds == MOST_ROUNDS:
             break
         bounds.append(proved_bound(problem, evidence))
         if bounds[-1] - value <= CLOSED or bounds[-4] - bounds[-1] <= CLOSED:
             break
-        new = _violated(levels, curved, wished)
+        new = _violated(levels, curved, target)
         if not len(new[0]):
             break
         edges, forward, slopes = (
-            np.concatenate([old, more]) for old, more in zip((edges, forward, slopes), new, strict=True)
+            np.concatenate([old, extra]) for old, extra in zip((edges, forward, slopes), new, strict=True)
         )
-    return matrix, evidence, rounds
+    return best, evidence, rounds
 
 
 def _solve(
@@ -153,7 +154,7 @@ def _solve(
     forward: NDArray[np.bool_],
     slopes: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """Pr[1] at every point, the dual price of every cut, and the prior the value is an average under."""
+    """Pr[1] at every point, the dual price of every cut, and the prior under which the value is an average."""
     from scipy.optimize import linprog
 
     n, m = len(truth), len(edges)
@@ -170,23 +171,31 @@ def _solve(
     unit = 1.0 if worst else float(weights.max())  # costs of 1/n are below the solver's tolerances for large n
     cost = np.concatenate([np.zeros(n), [-1.0]]) if worst else -sign * weights / unit
     if worst:  # the last variable is at most the probability of the truth at every point
-        here = np.arange(n)
-        told = coo_array(
-            (np.concatenate([-sign, np.ones(n)]), (np.tile(here, 2), np.concatenate([here, np.full(n, n)])))
+        point_numbers = np.arange(n)
+        truth_rows = coo_array(
+            (
+                np.concatenate([-sign, np.ones(n)]),
+                (np.tile(point_numbers, 2), np.concatenate([point_numbers, np.full(n, n)])),
+            )
         )
-        matrix = vstack([matrix, told])
+        matrix = vstack([matrix, truth_rows])
         limits = np.concatenate([limits, (truth == 0).astype(float)])
-    some = len(limits) > 0
+    constrained = len(limits) > 0
     result = linprog(
-        cost, matrix.tocsr() if some else None, limits if some else None, bounds=(0, 1), method="highs", options=TIGHT
+        cost,
+        matrix.tocsr() if constrained else None,
+        limits if constrained else None,
+        bounds=(0, 1),
+        method="highs",
+        options=TIGHT,
     )
     if result.x is None:
         raise SolverFailed(f"the linear program for the boundary failed ({result.message}); try a level nearer to 1.")
     duals = -result.ineqlin.marginals * unit if len(limits) else np.zeros(0)
-    favoured = np.maximum(duals[m:], 0.0) if worst else weights
+    hard_prior = np.maximum(duals[m:], 0.0) if worst else weights
     if worst:
-        favoured = favoured / favoured.sum() if favoured.sum() > 0 else np.full(n, 1 / n)
-    return np.clip(result.x[:n], 0.0, 1.0), np.maximum(duals[:m] * scale, 0.0), favoured
+        hard_prior = hard_prior / hard_prior.sum() if hard_prior.sum() > 0 else np.full(n, 1 / n)
+    return np.clip(result.x[:n], 0.0, 1.0), np.maximum(duals[:m] * scale, 0.0), hard_prior
 
 
 def _curved(levels: EdgeLevels) -> NDArray[np.int64]:
@@ -203,30 +212,30 @@ def _first_cuts(levels: EdgeLevels) -> tuple[NDArray[np.int64], NDArray[np.bool_
     slopes: list[Floats] = [np.zeros(0)]
     numbers = levels.numbers()
     for number in np.unique(numbers).tolist():
-        mine = np.flatnonzero(numbers == number)
-        level = levels[int(mine[0])]
+        members = np.flatnonzero(numbers == number)
+        level = levels[int(members[0])]
         lines = level.lines()
-        touching = np.array([s for s, _ in lines], dtype=float) if lines is not None else level.tangent(several)
-        edges.append(np.repeat(mine, len(touching)))
-        slopes.append(np.tile(touching, len(mine)))
+        tangent_slopes = np.array([s for s, _ in lines], dtype=float) if lines is not None else level.tangent(several)
+        edges.append(np.repeat(members, len(tangent_slopes)))
+        slopes.append(np.tile(tangent_slopes, len(members)))
     both = np.tile(np.concatenate(edges), 2)
     return both, np.repeat([True, False], len(both) // 2), np.tile(np.concatenate(slopes), 2)
 
 
 def _violated(
-    levels: EdgeLevels, curved: NDArray[np.int64], wished: Floats
+    levels: EdgeLevels, curved: NDArray[np.int64], target: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
-    """Tangents at the wished-for values, on the curved edges they break."""
-    found: list[tuple[int, bool, float]] = []
+    """Tangents at the target values, on the curved edges whose constraint they violate."""
+    tangents: list[tuple[int, bool, float]] = []
     for forward in (True, False):
         a, b = levels.space.edge_indices[curved].T
         tails, heads = (a, b) if forward else (b, a)
-        broken = wished[tails] > levels.upper(curved, wished[heads]) + 1e-12
+        broken = target[tails] > levels.upper(curved, target[heads]) + 1e-12
         for e, alpha in zip(
-            curved[broken].tolist(), np.clip(wished[heads[broken]], 1e-9, 1 - 1e-9).tolist(), strict=True
+            curved[broken].tolist(), np.clip(target[heads[broken]], 1e-9, 1 - 1e-9).tolist(), strict=True
         ):
-            found.append((e, forward, float(levels[e].tangent(np.array([alpha]))[0])))
-    if not found:
+            tangents.append((e, forward, float(levels[e].tangent(np.array([alpha]))[0])))
+    if not tangents:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool), np.zeros(0)
-    e, f, s = zip(*found, strict=True)
+    e, f, s = zip(*tangents, strict=True)
     return np.array(e, dtype=np.int64), np.array(f, dtype=bool), np.array(s, dtype=float)

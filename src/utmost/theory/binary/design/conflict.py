@@ -1,8 +1,8 @@
-"""Do known values contradict each other? Decided exactly, and the two points named.
+"""Exact feasibility check for an extension: finds two known points whose values contradict each other.
 
 Floating point settles all but near-ties. A near-tie between two known points is one comparison of exact numbers; one
 through free points is settled by carrying exact bounds through the points where the floating-point slack is too small
-to tell. Every contradicting path lies among those points, so nothing else need be looked at.
+to tell. Every contradicting path lies among those points, so no others are examined.
 """
 
 from __future__ import annotations
@@ -53,30 +53,30 @@ def find_conflict(
     touching = np.flatnonzero(known[a] | known[b])
     tails, heads = np.concatenate([a[touching], b[touching]]), np.concatenate([b[touching], a[touching]])
     edges = np.concatenate([touching, touching])
-    asked_here = known[tails]  # known against known in both directions, known against free
-    tails, heads, edges = tails[asked_here], heads[asked_here], edges[asked_here]
+    from_known = known[tails]  # known against known in both directions, known against free
+    tails, heads, edges = tails[from_known], heads[from_known], edges[from_known]
     outputs = np.where(known[heads], 1, truth[heads])
     bounds = levels.upper(edges, matrix[heads, outputs])
-    misses = matrix[tails, outputs] - bounds
-    if not len(misses):
+    excesses = matrix[tails, outputs] - bounds
+    if not len(excesses):
         return None
-    worst = int(np.argmax(misses))
-    if misses[worst] > undecided:
+    worst = int(np.argmax(excesses))
+    if excesses[worst] > undecided:
         chain = _chain(levels, truth, known, matrix, int(heads[worst]))
-        return Conflict((*chain, int(tails[worst])), int(outputs[worst]), float(bounds[worst]), float(misses[worst]))
-    near = np.flatnonzero(misses >= -undecided)
-    for i in near[known[heads[near]]]:
+        return Conflict((*chain, int(tails[worst])), int(outputs[worst]), float(bounds[worst]), float(excesses[worst]))
+    near_ties = np.flatnonzero(excesses >= -undecided)
+    for i in near_ties[known[heads[near_ties]]]:
         there = ExpSum.rational(exact(int(heads[i]), 1))
         bound = levels[int(edges[i])].upper_exact(there)
-        asked = exact(int(tails[i]), 1)
-        if compare(ExpSum.rational(asked), bound) > 0:
-            return Conflict((int(heads[i]), int(tails[i])), 1, float(bound), _excess(asked, bound))
-    suspects = near[~known[heads[near]]]
+        requested = exact(int(tails[i]), 1)
+        if compare(ExpSum.rational(requested), bound) > 0:
+            return Conflict((int(heads[i]), int(tails[i])), 1, float(bound), _excess(requested, bound))
+    suspects = near_ties[~known[heads[near_ties]]]
     for output in (0, 1):
         sources = np.unique(tails[suspects[outputs[suspects] != output]])
-        found = _search(levels, truth, known, matrix, exact, sources, output, undecided)
-        if found:
-            return found
+        conflict = _search(levels, truth, known, matrix, exact, sources, output, undecided)
+        if conflict:
+            return conflict
     return None
 
 
@@ -84,16 +84,16 @@ def raise_conflict(conflict: Conflict, levels: EdgeLevels, outputs: tuple[Any, A
     """Raise `NoExtension`, naming both points, the probability asked for and the bound that forbids it."""
     space, path, j = levels.space, conflict.path, conflict.output
     here, there = space.points[path[-1]], space.points[path[0]]
-    asked, forcing = exact(path[-1], j), exact(path[0], j)
+    requested, forcing = exact(path[-1], j), exact(path[0], j)
     steps = len(path) - 1
     away = f"{steps} step{'s' * (steps > 1)}"
     if levels.single is not None:
         away += f" of {levels.single}"
-    most = f"{conflict.bound:.6g}" if conflict.excess > 1e-4 * asked else f"{conflict.excess:.2g} less"
+    limit = f"{conflict.bound:.6g}" if conflict.excess > 1e-4 * requested else f"{conflict.excess:.2g} less"
     event = f"Pr[{outputs[j]}]"
     message = (
-        f"the values fixed at {there!r} and {here!r} contradict each other: {event} = {show_rational(asked)} "
-        f"at {here!r} but {there!r} ({event} = {show_rational(forcing)}, {away} away) allows at most {most}. "
+        f"the values fixed at {there!r} and {here!r} contradict each other: {event} = {show_rational(requested)} "
+        f"at {here!r} but {there!r} ({event} = {show_rational(forcing)}, {away} away) allows at most {limit}. "
         f"Lower {event} at {here!r}, raise it at {there!r}, or allow a larger epsilon."
     )
     if conflict.excess < 1e-12:
@@ -102,12 +102,15 @@ def raise_conflict(conflict: Conflict, levels: EdgeLevels, outputs: tuple[Any, A
             "values (a Fraction, or a string such as '1/3') and an exact level (PureDP.from_ratio(2), not epsilon = "
             "log 2), or lower the value a little."
         )
-    raise NoExtension(message, point=here, asked=float(asked), forced_by=there, bound=conflict.bound, output=outputs[j])
+    raise NoExtension(
+        message, point=here, asked=float(requested), forced_by=there, bound=conflict.bound, output=outputs[j]
+    )
 
 
-def _excess(asked: Fraction, bound: Real) -> float:
+def _excess(requested: Fraction, bound: Real) -> float:
+    """How far a requested probability exceeds its bound."""
     with ctx.workprec(4096):
-        return float(ExpSum.rational(asked).enclose(4096) - bound.enclose(4096))
+        return float(ExpSum.rational(requested).enclose(4096) - bound.enclose(4096))
 
 
 def _chain(
@@ -136,7 +139,7 @@ def _search(
     """Carry exact bounds on `output` from these known points, through free points without slack, to known points."""
     arcs = levels.space.arcs
     labels: dict[int, Real] = {int(s): ExpSum.rational(exact(int(s), output)) for s in sources}
-    before: dict[int, int] = {}
+    predecessor: dict[int, int] = {}
     heap = [(float(label), v) for v, label in labels.items()]
     heapq.heapify(heap)
     while heap:
@@ -151,13 +154,13 @@ def _search(
                 continue
             bound = levels[edge].upper_exact(labels[u])
             if known[v]:
-                asked = exact(v, output)
-                if compare(ExpSum.rational(asked), bound) > 0:
+                requested = exact(v, output)
+                if compare(ExpSum.rational(requested), bound) > 0:
                     path = [v, u]
-                    while path[-1] in before:
-                        path.append(before[path[-1]])
-                    return Conflict(tuple(reversed(path)), output, float(bound), _excess(asked, bound))
+                    while path[-1] in predecessor:
+                        path.append(predecessor[path[-1]])
+                    return Conflict(tuple(reversed(path)), output, float(bound), _excess(requested, bound))
             elif v not in labels or compare(bound, labels[v]) < 0:
-                labels[v], before[v] = bound, u
+                labels[v], predecessor[v] = bound, u
                 heapq.heappush(heap, (float(bound), v))
     return None

@@ -31,16 +31,18 @@ from utmost.theory.binary.design.truth import (
 
 @cites("BIN-theorem-1", "BIN-theorem-2", "BIN-corollary-1", "BIN-algorithm-1", "HET-theorem-1", "HET-algorithm-2")
 def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
-    """The optimal private mechanism with given values at known points, for every reasonable utility at once.
+    """The optimal private mechanism with prescribed values at known points, for every reasonable utility at once.
 
     Parameters
     ----------
     space : Space
-    truth : mapping, array aligned with the points, or callable
-        The right answer at every point, one of `outputs`.
-    known : mapping, array (NaN where free) or callable (None where free)
-        Pr[outputs[1]] at the known points, which must hold an end of every boundary edge (see `hitting_set`). A float
-        means its shortest decimal; Fractions and strings such as "1/3" are exact.
+        The points and their adjacency.
+    truth : mapping, array or callable
+        The right answer at every point, one of `outputs`; an array is aligned with the points.
+    known : mapping, array or callable
+        Pr[outputs[1]] at the known points (free points: NaN in an array, None from a callable). The known points must
+        include an end of every boundary edge (see `hitting_set`). A float means its shortest decimal; Fractions and
+        strings such as "1/3" are exact.
     privacy : level, number or EdgeLevels
         Any suitable pair, one for all edges or one per edge.
     outputs : pair
@@ -78,17 +80,17 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
     conflict = find_conflict(levels, right, fixed.mask, matrix, fixed.exact)
     if conflict:
         raise_conflict(conflict, levels, outputs, fixed.exact)
-    data = {"outputs": tuple(outputs), "truth": right, "known": fixed.mask, "known_values": fixed.as_given()}
+    data = {"outputs": tuple(outputs), "truth": right, "known": fixed.mask, "known_values": fixed.to_plain()}
     return _solution("binary.extend", levels, data, matrix, method)
 
 
 @cites("BIN-corollary-2")
 def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
-    """The optimal mechanism that treats both answers alike, telling the truth equally often on either side.
+    """The optimal mechanism that is symmetric in both answers, with the same probability of the truth on either side.
 
-    At the boundary the truth has probability (e^eps + delta)/(e^eps + 1), the most that both ends can have together;
-    inside, what BIN Corollary 2 says in closed form. With levels per edge a boundary point has the most that all its
-    boundary edges, and the points near it, allow.
+    At the boundary the truth has probability (e^eps + delta)/(e^eps + 1), the largest that both ends of an edge can
+    have at once; inside, BIN Corollary 2 gives it in closed form. With levels per edge, a boundary point has the
+    largest probability that all its boundary edges, and the points near it, allow.
 
     Examples
     --------
@@ -113,9 +115,9 @@ def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (Fal
         for side in (0, 1):
             np.minimum.at(start[0], ends[:, side], p)
             np.maximum.at(start[1], ends[:, side], q)
-        same = np.flatnonzero(~boundary_edges(space, right))
-        regions = Space(space.points, space.edge_indices[same])
-        bounds, method = carry(levels.take(same, regions), start, np.ones(len(right), dtype=bool))
+        inner_edges = np.flatnonzero(~boundary_edges(space, right))
+        regions = Space(space.points, space.edge_indices[inner_edges])
+        bounds, method = carry(levels.take(inner_edges, regions), start, np.ones(len(right), dtype=bool))
     matrix = _columns(right, *bounds)
     data = {"outputs": tuple(outputs), "truth": right}
     return _solution("binary.balanced", levels, data, matrix, method)
@@ -123,14 +125,18 @@ def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (Fal
 
 @cites("HET-theorem-4", "HET-algorithm-1")
 def imposed(space: Space, point: Any, share: Any, privacy: Privacy) -> Floats:
-    """The most that every point may have if one point has `share`: HET's A_{u,alpha}(v), the least over all paths.
+    """Upper bound at every point if one point has probability `share`: HET's A_{u,alpha}(v), the least over all paths.
 
     Parameters
     ----------
     space : Space
-    point : the point at which the probability of an output is known
-    share : that probability; a float means its shortest decimal
+        The points and their adjacency.
+    point : hashable
+        The point at which the probability of an output is known.
+    share : number or str
+        That probability; a float means its shortest decimal.
     privacy : level, number or EdgeLevels
+        One level for all edges, or one per edge.
 
     Returns
     -------
@@ -164,9 +170,9 @@ def carry_from(levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats) -
     arcs = levels.space.arcs
     entering = known[arcs.tails] & ~known[arcs.heads]
     tails, heads, edges = arcs.tails[entering], arcs.heads[entering], arcs.edges[entering]
-    wanted = truth[heads]
+    own_truth = truth[heads]
     p, q = np.ones(n), np.zeros(n)
-    higher, lower = levels.move(edges, columns[tails, wanted], columns[tails, 1 - wanted])
+    higher, lower = levels.move(edges, columns[tails, own_truth], columns[tails, 1 - own_truth])
     np.minimum.at(p, heads, higher)
     np.maximum.at(q, heads, lower)
     (p, q), method = carry(levels, (p, q), ~known)
@@ -189,11 +195,11 @@ def _solution(question: str, levels: EdgeLevels, data: dict[str, Any], matrix: F
 
 
 def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:
-    """The bounds at each distance from the boundary; points it does not reach tell the truth."""
+    """The bounds at each distance from the boundary; points not connected to it tell the truth with certainty."""
     reached = np.isfinite(distance)
-    far = int(distance[reached].max(initial=0))
-    steps = np.arange(far + 1)
-    told = level.upper_after(steps, np.full(far + 1, p))
-    missed = held(level.lower_after(steps, np.full(far + 1, q)), level.keeps_positive and q > 0)
-    where = np.where(reached, distance, 0).astype(np.int64)
-    return np.where(reached, told[where], 1.0), np.where(reached, missed[where], 0.0)
+    farthest = int(distance[reached].max(initial=0))
+    steps = np.arange(farthest + 1)
+    p_truth = level.upper_after(steps, np.full(farthest + 1, p))
+    q_truth = held(level.lower_after(steps, np.full(farthest + 1, q)), level.keeps_positive and q > 0)
+    at = np.where(reached, distance, 0).astype(np.int64)
+    return np.where(reached, p_truth[at], 1.0), np.where(reached, q_truth[at], 0.0)

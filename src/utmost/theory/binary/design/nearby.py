@@ -1,4 +1,4 @@
-"""One dataset in a space too large to list: look around it, only as far as needed (BIN Algorithm 2)."""
+"""The optimal mechanism at one dataset of a space too large to list, by local exploration (BIN Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -22,19 +22,25 @@ from utmost.theory.binary.design.extension import carry_from, extend
 from utmost.theory.binary.design.truth import Outputs, as_probability, as_truth, read_known
 
 UNIT = Fraction(1, 2**60)
-"""How far a certified share may be from the one it stands for: what is not known of it, and rounding to 2^-62."""
+"""The largest error of a certified share: the width of its enclosure, and rounding to 2^-62."""
 BITS = 256
 
 
 @dataclass(frozen=True)
 class CertifiedAnswer:
-    """The optimal mechanism at one dataset as two integers, private together with those at all other datasets.
+    """The optimal mechanism at one dataset as two integer weights, private together with those at all other datasets.
 
     Attributes
     ----------
-    weights : the integers of the two outputs; they add up to `total`
-    level : the privacy they have (docs/certification.md, Lemma 3), unless known values contradict each other somewhere
-    moved : by how much a probability differs from the optimum, at most
+    weights : tuple of int
+        The weights of the two outputs; they add up to `total`.
+    outputs : tuple
+        The two answers.
+    level : Level
+        The level that they satisfy (docs/certification.md, Lemma 3), unless known values contradict each other
+        somewhere.
+    moved : float
+        Upper bound on the difference between a probability and its optimum.
     """
 
     weights: tuple[int, int]
@@ -45,7 +51,7 @@ class CertifiedAnswer:
 
     @property
     def total(self) -> int:
-        """What the weights add up to."""
+        """The sum of the weights."""
         return 1 << self.bits
 
     def sample(self, size: int | None = None) -> Any:
@@ -54,8 +60,8 @@ class CertifiedAnswer:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What decides the probability of the truth: the least known share at each distance, and the floor beyond."""
+class _Exploration:
+    """The inputs of the probability of the truth: the least known share at each distance, and the floor beyond."""
 
     level: Level | None
     outputs: Outputs
@@ -64,32 +70,32 @@ class _Found:
 
 
 class LocalProbability(float):
-    """A probability found by looking at part of a space: how far (`radius`, `explored`), what was checked (`note`).
+    """A probability computed from part of a space: how far it was explored (`radius`, `explored`; `note` in words).
 
     `certified` is the mechanism at this dataset in integers, from which an answer can be drawn.
     """
 
     radius: int
     explored: int
-    _found: _Found
+    _exploration: _Exploration
 
-    def __new__(cls, value: float, radius: int, explored: int, found: _Found) -> LocalProbability:
-        """A float that remembers how it was found."""
-        result = super().__new__(cls, value)
-        result.radius, result.explored, result._found = radius, explored, found
-        return result
+    def __new__(cls, value: float, radius: int, explored: int, exploration: _Exploration) -> LocalProbability:
+        """A float that carries the exploration from which it was computed."""
+        probability = super().__new__(cls, value)
+        probability.radius, probability.explored, probability._exploration = radius, explored, exploration
+        return probability
 
     @property
     def certified(self) -> CertifiedAnswer:
-        """Both probabilities as integers, to be sampled; `CannotCertify` for levels per edge or not concave.
+        """Both probabilities as integer weights, to be sampled; `CannotCertify` for levels per edge or not concave.
 
-        Every dataset's share is mixed with the same little of a fair coin, so that rounding disappears in the slack.
+        Every dataset's share is mixed with the same small weight of a fair coin, whose slack absorbs the rounding.
         """
-        return _certified(self._found)
+        return _certified(self._exploration)
 
     @property
     def note(self) -> str:
-        """What was checked, and where."""
+        """In words: how much of the space was explored, and what was checked there."""
         return (
             f"{self.explored} datasets within {self.radius} steps were looked at; that the known values do not "
             "contradict each other was checked among those only."
@@ -107,22 +113,31 @@ def at(
     outputs: Outputs = (False, True),
     limit: int = 10**6,
 ) -> LocalProbability:
-    """Pr[outputs[1]] of the optimal mechanism at one dataset, looking only as far around it as needed (BIN Alg. 2).
+    """Pr[outputs[1]] of the optimal mechanism at one dataset, exploring only as far as needed (BIN Alg. 2).
 
     Parameters
     ----------
-    dataset : the point to answer for; hashable
-    neighbours : callable giving the neighbours of a dataset
-    truth, known : callables (or a mapping) as in `extend`; `known` gives None at free datasets
-    privacy : one level, or a callable level(a, b) for a level per edge
-    floor : number
+    dataset : hashable
+        The point to answer for.
+    neighbours : callable
+        neighbours(dataset) gives the neighbours of a dataset.
+    truth : callable
+        As in `extend`.
+    known : mapping or callable
+        As in `extend`; a callable gives None at free datasets.
+    privacy : level, number or callable
+        One level, or level(a, b) for a level per edge.
+    floor : number, optional
         A public lower bound on Pr[either output] at known points. A known point of probability 0 would bind at any
         distance, so without a floor the search could never stop: `NeedsFloor`. Levels with upper(0) > 0 need none.
-    limit : how many datasets may be looked at before `TooLarge`
+    outputs : pair
+        The answers for which the truth stands.
+    limit : int
+        How many datasets may be explored before `TooLarge`.
 
     Examples
     --------
-    A majority among 40 people, 2^40 databases, of which one is looked at with the few around it.
+    A majority among 40 people, 2^40 databases, of which one is explored with its neighbours.
 
     >>> import utmost as um
     >>> flips = lambda votes: (votes ^ (1 << person) for person in range(40))
@@ -138,18 +153,18 @@ def at(
     level_between = privacy if callable(privacy) else None
     single = None if callable(privacy) else as_level(privacy)
     lookup = known if callable(known) else known.get
-    here = _which(outputs, truth(dataset), dataset)
-    fixed = lookup(dataset)
-    if fixed is not None:
-        exact = as_probability(fixed, dataset)
-        own = _Found(single, outputs, here, {0: exact if here == 1 else 1 - exact})
-        return LocalProbability(float(exact), 0, 1, own)
+    own_truth = _output_index(outputs, truth(dataset), dataset)
+    known_value = lookup(dataset)
+    if known_value is not None:
+        exact = as_probability(known_value, dataset)
+        exploration = _Exploration(single, outputs, own_truth, {0: exact if own_truth == 1 else 1 - exact})
+        return LocalProbability(float(exact), 0, 1, exploration)
     least = _floor(floor, single)
     layers: list[list[Any]] = [[dataset]]
     values: dict[Any, Number | None] = {dataset: None}
     edges: dict[tuple[Any, Any], None] = {}
     shares: dict[int, Fraction] = {}
-    best, missed = 1.0, LEAST  # the truth's least bound, and what is missing from it, which has more digits near 1
+    best, complement = 1.0, LEAST  # the truth's least bound, and what is missing from it, which has more digits near 1
     while layers[-1]:
         ring: list[Any] = []
         for v in layers[-1]:
@@ -159,10 +174,10 @@ def at(
                     if values[u] is None:
                         ring.append(u)
                     elif single is not None:
-                        share, distance = _share(values[u], here, u, least), len(layers)
+                        share, distance = _share(values[u], own_truth, u, least), len(layers)
                         shares[distance] = min(share, shares.get(distance, share))
                         higher, lower = _after(single, distance, float(share), float(1 - share))
-                        best, missed = min(best, higher), max(missed, lower)
+                        best, complement = min(best, higher), max(complement, lower)
                 if (u, v) not in edges:
                     edges[v, u] = None
             if len(values) > limit:
@@ -172,7 +187,7 @@ def at(
                 )
         layers.append(ring)
         beyond = len(layers)
-        if single is not None and not _can_matter(single, beyond, least, best, missed):
+        if single is not None and not _can_matter(single, beyond, least, best, complement):
             break
         if (
             level_between is not None
@@ -183,28 +198,28 @@ def at(
         level_between = lambda a, b: single  # noqa: E731
     assert level_between is not None
     value = _ball(values, edges, truth, level_between, outputs, dataset, {})[0]
-    if layers[-1]:  # what lies beyond is too far to be told from nothing, and is not nothing
+    if layers[-1]:  # what lies beyond has an effect too small for floats, but not zero
         value = float(held(np.array(value), single is None or single.keeps_positive))
         shares[len(layers)] = as_rational(0 if floor is None else floor)
-    return LocalProbability(value, len(layers) - 1, len(values), _Found(single, outputs, here, shares))
+    return LocalProbability(value, len(layers) - 1, len(values), _Exploration(single, outputs, own_truth, shares))
 
 
 def _can_matter(level: Level, distance: int, least: float, best: float, missed: float) -> bool:
-    """Whether a known point that far could lower the truth's bound, or raise what is missing from it, by a digit."""
+    """Whether a known point at this distance could change the truth's bound, or its complement, in floating point."""
     rounding = 1e-12
     lower, higher = _after(level, distance, least, 1 - least)
     return bool(lower < best * (1 - rounding) or higher > missed * (1 + rounding))
 
 
 def _after(level: Level, distance: int, p: float, q: float) -> tuple[float, float]:
-    """The bound that p becomes that far away, and what is missing from it, each accurate where it is small."""
+    """The bound that p implies at this distance, and its complement, each accurate where it is small."""
     higher, lower = level.move_after(np.array(distance), np.array(p), np.array(q))
     return float(higher), float(lower)
 
 
-def _certified(found: _Found) -> CertifiedAnswer:
+def _certified(exploration: _Exploration) -> CertifiedAnswer:
     """Integers next to (1 - eta) p + eta / 2, where eta depends on the level alone: docs/certification.md, Lemma 3."""
-    level = found.level
+    level = exploration.level
     if level is None or not level.concave or not level.certifiable:
         raise CannotCertify(
             "one dataset is certified at one concave level for all edges, since nothing is known of edges that nobody "
@@ -217,20 +232,20 @@ def _certified(found: _Found) -> CertifiedAnswer:
     if eta > MOST_MOVED:
         raise CannotCertify(f"rounding at {level} would move more than {MOST_MOVED}; allow a larger epsilon or delta.")
     low = high = Fraction(1)
-    for steps, share in found.shares.items():
+    for steps, share in exploration.shares.items():
         if level.upper_after(steps, float(share)) <= high + Fraction(1, 10**6):
             least, most = _carried(level, steps, share)
             low, high = min(low, least), min(high, most)
     if high - low > UNIT / 2:
         raise CannotCertify("the share of the truth is not known to 2^-61 from what was looked at; lower the floor.")
     total = 1 << WORD
-    told = round(total * ((1 - eta) * (low + high) / 2 + eta / 2))
-    weights = (total - told, told) if found.truth == 1 else (told, total - told)
-    return CertifiedAnswer(weights, found.outputs, level, float(eta + UNIT))
+    weight = round(total * ((1 - eta) * (low + high) / 2 + eta / 2))
+    weights = (total - weight, weight) if exploration.truth == 1 else (weight, total - weight)
+    return CertifiedAnswer(weights, exploration.outputs, level, float(eta + UNIT))
 
 
 def _carried(level: Level, steps: int, share: Fraction) -> tuple[Fraction, Fraction]:
-    """The bound that a share becomes after some steps, between two rationals."""
+    """The bound that a share implies after some steps, enclosed by two rationals."""
     if isinstance(level, GaussianDP):
         level, steps = GaussianDP(level.mu * steps), min(steps, 1)
     low = high = share
@@ -244,13 +259,15 @@ def _carried(level: Level, steps: int, share: Fraction) -> tuple[Fraction, Fract
     return max(low, Fraction(0)), min(high, Fraction(1))
 
 
-def _which(outputs: Outputs, value: Any, point: Any) -> int:
+def _output_index(outputs: Outputs, value: Any, point: Any) -> int:
+    """Which of the two outputs is the truth at a point."""
     if value not in outputs:
         raise InvalidInput(f"the truth at {point!r} is {value!r}, which is not one of the outputs {outputs!r}.")
     return list(outputs).index(value)
 
 
 def _floor(floor: Number | None, single: Level | None) -> float:
+    """The lower bound on both probabilities at known points, checked; `NeedsFloor` where the search needs one."""
     least = 0.0 if floor is None else float(as_rational(floor, "floor"))
     if not 0 <= least <= 0.5:
         raise InvalidInput(f"floor is {floor!r}; it bounds two probabilities that add up to 1, so give 0 to 1/2.")
@@ -263,6 +280,7 @@ def _floor(floor: Number | None, single: Level | None) -> float:
 
 
 def _share(value: Any, output: int, point: Any, least: float) -> Fraction:
+    """The known probability of an output at a point, checked against the floor."""
     p = as_probability(value, point)
     if min(p, 1 - p) < least - 1e-15:
         raise InvalidInput(
@@ -280,20 +298,24 @@ def _ball(
     dataset: Any,
     rim: Mapping[Any, float],
 ) -> tuple[float, bool]:
-    """Pr[outputs[1]] at the dataset within what was explored, and whether nothing beyond `rim` could lower it."""
-    joined = list(edges)
-    space = Space.from_edges(joined, points=list(values))
-    levels = per_edge(space, {(a, b): level_between(a, b) for a, b in joined}) if joined else on_edges(space, 0)
-    known = {v: value for v, value in values.items() if value is not None}
-    here = space.index(dataset)
+    """Pr[outputs[1]] at the dataset within the explored ball, and whether nothing beyond `rim` could lower it."""
+    edge_list = list(edges)
+    space = Space.from_edges(edge_list, points=list(values))
+    levels = per_edge(space, {(a, b): level_between(a, b) for a, b in edge_list}) if edge_list else on_edges(space, 0)
+    known_values = {v: value for v, value in values.items() if value is not None}
+    position = space.index(dataset)
     if not rim:
-        solution = extend(space, truth, known, levels, outputs)
-        return float(solution.mechanism.matrix[here, 1]), True
+        solution = extend(space, truth, known_values, levels, outputs)
+        return float(solution.mechanism.matrix[position, 1]), True
     right = as_truth(space, truth, outputs)
-    fixed = read_known(space, known)
+    fixed = read_known(space, known_values)
     inside = carry_from(levels, right, fixed.mask, fixed.columns())[0]
-    widened = read_known(space, {**known, **{v: (x if right[space.index(v)] == 1 else 1 - x) for v, x in rim.items()}})
+    widened = read_known(
+        space, {**known_values, **{v: (x if right[space.index(v)] == 1 else 1 - x) for v, x in rim.items()}}
+    )
     outside = carry_from(levels, right, widened.mask, widened.columns())[0]
-    told, missed = right[here], 1 - right[here]
-    settled = outside[here, told] >= inside[here, told] and outside[here, missed] <= max(inside[here, missed], LEAST)
-    return float(inside[here, 1]), bool(settled)
+    own_truth, other_answer = right[position], 1 - right[position]
+    settled = outside[position, own_truth] >= inside[position, own_truth] and outside[position, other_answer] <= max(
+        inside[position, other_answer], LEAST
+    )
+    return float(inside[position, 1]), bool(settled)

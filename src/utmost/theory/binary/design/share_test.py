@@ -31,15 +31,20 @@ HALVINGS = 100
 
 @dataclass(frozen=True, eq=False)
 class ShareTest:
-    """The most powerful private test of "the share is above theta", of a given size. Made by `uniformly_most_powerful`.
+    """The most powerful private test of "the share is above theta" at a given size; see `uniformly_most_powerful`.
 
     Attributes
     ----------
-    people : n, how many people are counted; public
-    theta : the share under the null hypothesis
-    size : the probability of rejecting it at that share
+    people : int
+        How many people are counted; public.
+    theta : float
+        The share under the null hypothesis.
+    size : float
+        The probability of rejecting it at that share.
     alternative : "greater" or "less"
-    solution : the mechanism on the counts 0..n, whose output True rejects, with its proof
+        The side of the test.
+    solution : Solution
+        The mechanism on the counts 0..n, whose output True rejects, with its proof.
     """
 
     people: int
@@ -54,7 +59,7 @@ class ShareTest:
         return np.asarray(self.solution.mechanism.matrix[:, 1])
 
     def power(self, theta: float) -> float:
-        """The probability of rejecting if the share in the population is this one.
+        """The probability of rejecting if the share in the population is `theta`.
 
         Examples
         --------
@@ -65,7 +70,7 @@ class ShareTest:
         return float(_binomial(self.people, _share(theta, "theta", ends=True)) @ self.probabilities)
 
     def decide(self, count: int) -> bool:
-        """Whether to reject, drawn exactly; this spends the level. The count is private and stands in no error."""
+        """Whether to reject, drawn exactly; spends the level. The count is private and appears in no error message."""
         return bool(self.solution.sample(count))
 
 
@@ -77,7 +82,7 @@ def uniformly_most_powerful(
     Parameters
     ----------
     n : int
-        How many people are counted. It is public: neighbours replace one person's answer, which moves the count by one.
+        How many people are counted; public. Neighbours replace one person's answer, which changes the count by one.
     theta : number
         The share under the null hypothesis, between 0 and 1.
     privacy : level or number
@@ -85,12 +90,12 @@ def uniformly_most_powerful(
     size : number
         The false-alarm rate: the probability of rejecting if the share is theta.
     alternative : "greater" or "less"
-        Whether the question is if the share lies above theta, or below.
+        Whether the alternative is a share above theta, or below.
 
     Returns
     -------
     ShareTest
-        With its `power` at any share, its `solution` (verify, certify, save) and `decide`, which draws.
+        With its `power` at any share, its `solution` (verify, certify, save) and `decide`, which draws the decision.
 
     Examples
     --------
@@ -118,7 +123,7 @@ def uniformly_most_powerful(
 
 
 def _of_size(null: Floats, level: Level, size: float) -> tuple[Floats, Floats]:
-    """The test phi(x + 1) = upper(phi(x)) with this mean under the null, and 1 - phi: bisection for its anchor.
+    """The test phi(x + 1) = upper(phi(x)) with this mean under the null, and 1 - phi, by bisection for its anchor.
 
     Every orbit of `upper` passes between c and upper(c) = 1 - c once: at the count a, with phi(a) = c + u (1 - 2c). The
     size falls as a + (1 - u) grows.
@@ -169,15 +174,20 @@ def _between(u: float, low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class NoisyShare:
-    """A count of n people with canonical noise: private, and everything below is made from it at no further cost.
+    """A released count of n people with canonical noise; p-values and intervals are post-processing of it.
 
     Attributes
     ----------
-    people : n, public
-    level : what it spent
-    count : the noisy count, a whole number; may lie outside 0..n
-    blur : a uniform number between -1/2 and 1/2, drawn without looking at anything, which makes p-values continuous
-    noise : the law of the noise; without it, the canonical noise of the level
+    people : int
+        How many people there are; public.
+    level : Level
+        The level that it spent.
+    count : int
+        The noisy count; may lie outside 0..n.
+    blur : float
+        A uniform number between -1/2 and 1/2, drawn independently of the data, which makes p-values continuous.
+    noise : CanonicalLaw, optional
+        The law of the noise; None stands for the canonical noise of the level.
     """
 
     people: int
@@ -218,14 +228,14 @@ class NoisyShare:
         raise InvalidInput(f"alternative is {shown(alternative)}; say 'greater', 'less' or 'two-sided'.")
 
     def interval(self, confidence: Number = 0.95, side: Alternative = "two-sided") -> tuple[float, float]:
-        """An interval that holds the share in the population with this probability, whatever it is.
+        """An interval that contains the share in the population with this probability, whatever the share is.
 
         Parameters
         ----------
         confidence : number
-            How often intervals made like this hold the share.
+            How often intervals computed like this contain the share.
         side : "two-sided", "greater" or "less"
-            "greater" is a lower limit: the shares that "is it greater?" does not reject; "less" an upper limit.
+            "greater" is a lower limit: the shares that the one-sided test does not reject; "less" an upper limit.
 
         Examples
         --------
@@ -243,7 +253,7 @@ class NoisyShare:
         return low, high
 
     def _share_with(self, chance: float) -> float:
-        """The share at which a count as large as this one has this probability, which rises with the share."""
+        """The share at which Pr[noisy count >= this one], which increases with the share, equals `chance`."""
         from scipy.optimize import brentq
 
         if self._at_least(0.0) >= chance:
@@ -253,19 +263,19 @@ class NoisyShare:
         return float(brentq(lambda theta: self._at_least(theta) - chance, 0.0, 1.0, xtol=1e-12))
 
     def _at_least(self, theta: float) -> float:
-        """Pr[X + N >= z] for X binomial and N the integer noise plus the blur: its distribution at -z + x."""
+        """Pr[X + N >= z] for X binomial, N the integer noise plus the blur, and z the noisy count."""
         return float(_binomial(self.people, theta) @ self._tails)
 
     @cached_property
     def _tails(self) -> Floats:
-        """Pr[N >= z - x] for every x: between two whole numbers less a half the distribution is straight."""
+        """Pr[N >= z - x] for every x; the distribution of N is linear between half-integers."""
         law = CanonicalLaw(self.level) if self.noise is None else self.noise
         gaps = self.count - np.arange(self.people + 1)
         return np.asarray(law.tail(gaps) * (0.5 - self.blur) + law.tail(gaps + 1) * (0.5 + self.blur))
 
 
 def noisy_share(count: int, n: int, privacy: Level | Number) -> NoisyShare:
-    """Release a private count of n people so that p-values and intervals for its share can be made from it.
+    """Release a private count of n people from which p-values and intervals for the share can be computed.
 
     Canonical integer noise, drawn exactly: no private noise on a count has a lower cost of any kind. At pure levels its
     p-values are the most powerful: "p-value <= a" rejects as often as `uniformly_most_powerful` of size a does.
@@ -273,11 +283,11 @@ def noisy_share(count: int, n: int, privacy: Level | Number) -> NoisyShare:
     Parameters
     ----------
     count : int
-        How many of the n people have the property. Private: it stands in no error.
+        How many of the n people have the property. Private: it appears in no error message.
     n : int
         How many people there are; public. Neighbours replace one person's answer.
     privacy : level or number
-        What this release spends. A number is an epsilon.
+        The level that this release spends. A number is an epsilon.
 
     Examples
     --------
@@ -305,7 +315,8 @@ def _people(n: Any) -> int:
 
 
 def _share(value: Any, name: str, ends: bool = False) -> float:
-    found = float(as_rational(value, name)) if is_number(value) or isinstance(value, str) else -1.0
-    if not (0 <= found <= 1 if ends else 0 < found < 1):
+    """A probability, checked; 0 and 1 only where `ends` allows them."""
+    share = float(as_rational(value, name)) if is_number(value) or isinstance(value, str) else -1.0
+    if not (0 <= share <= 1 if ends else 0 < share < 1):
         raise InvalidInput(f"{name} is {shown(value)}; give a number between 0 and 1.")
-    return found
+    return share

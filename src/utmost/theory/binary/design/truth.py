@@ -1,4 +1,4 @@
-"""The question: the truth at every point, where it changes, and where the mechanism is known."""
+"""A yes/no question on a space: the truth at every point, its boundary, and the points where the mechanism is known."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Boundary:
-    """Where the truth changes: the edges between different truths, and their ends (BIN Def. 5, 6).
+    """The boundary of a question: the edges between different truths, and their ends (BIN Def. 5, 6).
 
     Attributes
     ----------
-    edges : the edges whose ends have different truths
-    points : their ends
-    by_output : the ends by their truth, for each of the two outputs (BIN Def. 8)
+    edges : tuple of pairs
+        The edges whose ends have different truths.
+    points : tuple
+        Their ends.
+    by_output : mapping
+        The ends by their truth, for each of the two outputs (BIN Def. 8).
     """
 
     edges: tuple[tuple[Any, Any], ...]
@@ -59,7 +62,7 @@ def boundary(space: Space, truth: Any, outputs: Outputs = (False, True)) -> Boun
 
 
 def is_hitting(space: Space, truth: Any, points: Iterable[Hashable], outputs: Outputs = (False, True)) -> bool:
-    """Whether these points hold at least one end of every boundary edge (BIN Def. 7).
+    """Whether these points include at least one end of every boundary edge (BIN Def. 7).
 
     Examples
     --------
@@ -74,7 +77,7 @@ def is_hitting(space: Space, truth: Any, points: Iterable[Hashable], outputs: Ou
 
 
 def hitting_set(space: Space, truth: Any, outputs: Outputs = (False, True)) -> tuple[Any, ...]:
-    """A smallest set of points that holds an end of every boundary edge.
+    """A smallest set of points that includes an end of every boundary edge.
 
     Boundary edges join different truths, so they form a bipartite graph, whose smallest vertex cover comes from a
     largest matching (König's theorem).
@@ -118,11 +121,13 @@ def dominates(
 
     Parameters
     ----------
-    better, worse : mechanisms on the same points with the same outputs
-    truth : mapping, array aligned with the points, or callable
+    better, worse : FiniteMechanism
+        Mechanisms on the same points with the same outputs.
+    truth : mapping, array or callable
         At each point the right output; or, where outputs are ranked, a tuple of all of them, best first. A right output
         alone compares how often each mechanism gives it.
-    outputs : not needed; kept so that the arguments are those of `extend`
+    outputs : pair, optional
+        Not used; here only so that the arguments are those of `extend`.
     order : "lexicographic" or "dominance"
         How two ranked distributions compare. "lexicographic" is RAIN Def. 3: the first output on which they differ
         decides. "dominance" asks for more: the j best outputs together must be at least as likely, for every j; then
@@ -152,12 +157,12 @@ def dominates(
         raise InvalidInput("the two mechanisms have different points; compare mechanisms on one space.")
     if order not in ("lexicographic", "dominance"):
         raise InvalidInput(f"order is {order!r}; give 'lexicographic' (RAIN Def. 3) or 'dominance' (every prefix).")
-    named = set(better.outputs)
-    for point, told in zip(
+    output_set = set(better.outputs)
+    for point, right_answer in zip(
         better.points, Space(better.points, np.zeros((0, 2))).align(truth, "the truth"), strict=True
     ):
-        compared = _compared(named, told, point)
-        ours, theirs = ([m.probability(point, output) for output in compared] for m in (better, worse))
+        ranking = _compared(output_set, right_answer, point)
+        ours, theirs = ([m.probability(point, output) for output in ranking] for m in (better, worse))
         if order == "dominance":
             ours, theirs = ([math.fsum(p[: j + 1]) for j in range(len(p))] for p in (ours, theirs))
         if ours < theirs or (order == "dominance" and any(map(operator.lt, ours, theirs))):
@@ -165,20 +170,23 @@ def dominates(
     return True
 
 
-def _compared(named: set[Any], told: Any, point: Any) -> tuple[Any, ...]:
+def _compared(output_set: set[Any], answer: Any, point: Any) -> tuple[Any, ...]:
     """The outputs to compare at a point, best first: its one right output, or all of a ranking but the last.
 
-    The last has what remains, so that it cannot decide, and rounding in it must not.
+    The last has the remaining probability, so it cannot decide, and its rounding must not.
     """
-    if not isinstance(told, tuple | list) or (isinstance(told, Hashable) and told in named):
-        return (told,)
-    if len(told) != len(named) or any(not isinstance(output, Hashable) or output not in named for output in told):
+    if not isinstance(answer, tuple | list) or (isinstance(answer, Hashable) and answer in output_set):
+        return (answer,)
+    if len(answer) != len(output_set) or any(
+        not isinstance(output, Hashable) or output not in output_set for output in answer
+    ):
         raise InvalidInput(
-            f"{point!r} ranks {told!r}, which is not an order of all outputs of the mechanism; rank each of them once."
+            f"{point!r} ranks {answer!r}, which is not an order of all outputs of the mechanism; "
+            "rank each of them once."
         )
-    if len(set(told)) < len(told):
-        raise InvalidInput(f"{point!r} ranks {told!r}, which names an output twice; rank each of them once.")
-    return tuple(told[:-1])
+    if len(set(answer)) < len(answer):
+        raise InvalidInput(f"{point!r} ranks {answer!r}, which names an output twice; rank each of them once.")
+    return tuple(answer[:-1])
 
 
 def as_truth(space: Space, truth: Any, outputs: Outputs) -> Truth:
@@ -192,24 +200,24 @@ def as_truth(space: Space, truth: Any, outputs: Outputs) -> Truth:
     try:
         return np.array([number[t] for t in aligned], dtype=np.int64)
     except (KeyError, TypeError):
-        wrong = next(i for i, t in enumerate(aligned) if not isinstance(t, Hashable) or t not in number)
+        position = next(i for i, t in enumerate(aligned) if not isinstance(t, Hashable) or t not in number)
         raise InvalidInput(
-            f"the truth at {space.points[wrong]!r} is {aligned[wrong]!r}, which is neither {outputs[0]!r} nor "
+            f"the truth at {space.points[position]!r} is {aligned[position]!r}, which is neither {outputs[0]!r} nor "
             f"{outputs[1]!r}; mend it, or pass outputs=."
         ) from None
 
 
 @dataclass(frozen=True)
 class Known:
-    """Where the mechanism is fixed, and Pr[outputs[1]] there: as floats, and as given if that is more than a float."""
+    """The known points and Pr[outputs[1]] there, as floats and, where the input was more than a float, as passed in."""
 
     mask: Mask
     values: Floats
-    given: Mapping[int, Number] | None
+    originals: Mapping[int, Number] | None
 
     def exact(self, point: int, output: int) -> Fraction:
         """The known probability of an output as a rational."""
-        value = as_rational(self.given[point] if self.given is not None else float(self.values[point]))
+        value = as_rational(self.originals[point] if self.originals is not None else float(self.values[point]))
         return value if output == 1 else 1 - value
 
     def columns(self) -> Floats:
@@ -219,20 +227,20 @@ class Known:
             matrix[i, 0] = float(self.exact(i, 0))
         return matrix
 
-    def as_given(self) -> list[Any]:
+    def to_plain(self) -> list[Any]:
         """The values as plain data: floats, or strings for rationals."""
         points = np.flatnonzero(self.mask).tolist()
-        given = self.values if self.given is None else self.given
-        return [float(given[i]) if isinstance(given[i], float) else str(as_rational(given[i])) for i in points]
+        values = self.values if self.originals is None else self.originals
+        return [float(values[i]) if isinstance(values[i], float) else str(as_rational(values[i])) for i in points]
 
 
 def read_known(space: Space, known: Any) -> Known:
     """The known values from a mapping, an array (NaN where free) or a callable (None where free)."""
     n = len(space.points)
     values = np.full(n, np.nan)
-    given: dict[int, Number] = {}
+    originals: dict[int, Number] = {}
     if isinstance(known, Mapping):
-        given = {space.index(point): value for point, value in known.items()}
+        originals = {space.index(point): value for point, value in known.items()}
     else:
         aligned = space.align(known, "known")
         if isinstance(aligned, np.ndarray) and np.issubdtype(aligned.dtype, np.floating):
@@ -242,10 +250,10 @@ def read_known(space: Space, known: Any) -> Known:
                 i = int(np.argmax(wrong))
                 as_probability(values[i], space.points[i])
             return Known(~np.isnan(values), values, None)
-        given = {i: v for i, v in enumerate(aligned) if v is not None and v == v}
-    for i, value in given.items():
+        originals = {i: v for i, v in enumerate(aligned) if v is not None and v == v}
+    for i, value in originals.items():
         values[i] = float(as_probability(value, space.points[i]))
-    return Known(~np.isnan(values), values, given)
+    return Known(~np.isnan(values), values, originals)
 
 
 def as_probability(value: Any, point: Any) -> Fraction:
@@ -262,7 +270,7 @@ def as_probability(value: Any, point: Any) -> Fraction:
 
 
 def boundary_edges(space: Space, truth: Truth) -> Mask:
-    """Which edges join different truths."""
+    """Mask of the edges whose ends have different truths."""
     a, b = space.edge_indices.T
     return np.asarray(truth[a] != truth[b])
 

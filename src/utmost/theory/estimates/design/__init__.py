@@ -1,1 +1,1 @@
-"""Estimates from released sums, the noise these need, and what the estimates err by."""
+"""Estimates from released sums, with their noise, intervals and expected errors."""

@@ -1,11 +1,11 @@
-"""How large a weighted sum of the noises of one vector is: what estimates that are ratios of released integers need.
+"""Quantiles and moments of weighted sums of one vector's noise, for estimates that are ratios of released integers.
 
-A variance, a covariance or a slope is wrong by c·N to first order, N the noise of the released integers and c weights
-that the truth decides. For any fixed c the law of c·N is known from the noise alone: `limits` says what |c·N| exceeds
-with at most a given probability, `expected` its mean and mean square.
+To first order, the error of a variance, a covariance or a slope is c·N, with N the noise of the released integers and
+weights c that depend on the truth. For any fixed c the law of c·N is known from the noise alone: `limits` bounds the
+quantiles of |c·N|, `expected` gives its mean and mean square.
 
-Independent noises are scaled, put on one grid and convolved. Noise of a ball in three dimensions is cut into blocks.
-Either way every noise is moved by less than is added to the limit, so a limit is at least the quantile.
+Independent noises are scaled, rounded to one grid and convolved. K-norm noise in three dimensions is cut into blocks.
+Either way, what the discretisation can change is added to the limit, so a limit is at least the quantile.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from utmost.exact.arrays import Floats
 from utmost.mechanism.noise.lattice import BallLaw, IndependentLaw
 
 CELLS, BINS, FINE = 1024, 50, 4096
-"""Cells of the grid that scaled noises are put on; blocks of one noise of a ball, to each side; bins of their sums."""
+"""Cells of the grid for scaled noises; blocks of one coordinate of K-norm noise, to each side; bins of their sums."""
 NODES = 64
-"""At how many places an integral is taken."""
+"""Nodes of the quadrature rule."""
 LEFT_OUT = 1e-9
-"""The probability of noises beyond the grid, which counts as exceeding."""
+"""The probability of noise beyond the grid, which counts as exceeding every limit."""
 
 
 def limits(law: Any, weights: Floats, confidence: float) -> Floats:
@@ -35,34 +35,37 @@ def limits(law: Any, weights: Floats, confidence: float) -> Floats:
 
     Parameters
     ----------
-    law : the noise N, an `IndependentLaw`, or a `BallLaw` of three integers
-    weights : one row for each sum, as many columns as the noise has integers
-    confidence : a probability below 1
+    law : IndependentLaw or BallLaw
+        The noise N; a `BallLaw` must be one of three integers.
+    weights : array of float
+        One row for each sum, as many columns as the noise has integers.
+    confidence : float
+        A probability below 1.
 
     Examples
     --------
     >>> from fractions import Fraction
     >>> from utmost.mechanism.noise.lattice import GeometricLaw
     >>> law = IndependentLaw(2, GeometricLaw(Fraction(9, 10)))
-    >>> found = limits(law, np.array([[1.0, 0.0], [1.0, 1.0]]), 0.95)
-    >>> law.half_width(0.95), found.round(1).tolist()
+    >>> quantiles = limits(law, np.array([[1.0, 0.0], [1.0, 1.0]]), 0.95)
+    >>> law.half_width(0.95), quantiles.round(1).tolist()
     (28, [28.1, 39.3])
     """
     return np.array([_limit(*_sizes(law, row), confidence) for row in np.atleast_2d(weights)])
 
 
 def expected(law: Any, weights: Floats) -> dict[str, float]:
-    """The mean of |c·N| and of its square, as the losses "absolute" and "squared"; of one noise alone, its own."""
-    used = [float(weight) for weight in weights if weight]
-    if len(used) == 1:
-        return {loss: abs(used[0]) ** power * law.mean(loss) for loss, power in (("absolute", 1), ("squared", 2))}
+    """The mean of |c·N| and of its square, as losses "absolute" and "squared"; exact if only one weight is not 0."""
+    nonzero = [float(weight) for weight in weights if weight]
+    if len(nonzero) == 1:
+        return {loss: abs(nonzero[0]) ** power * law.mean(loss) for loss, power in (("absolute", 1), ("squared", 2))}
     sizes, chances, _ = _sizes(law, np.asarray(weights, dtype=float))
-    whole = float(chances.sum())
-    return {"absolute": float(sizes @ chances) / whole, "squared": float(sizes**2 @ chances) / whole}
+    total = float(chances.sum())
+    return {"absolute": float(sizes @ chances) / total, "squared": float(sizes**2 @ chances) / total}
 
 
 def laplace_losses(scales: Sequence[float]) -> dict[str, float]:
-    """The mean of |S| and of S^2, S a sum of independent Laplace noises of these scales.
+    """The mean of |S| and of S^2 for a sum S of independent Laplace noises of these scales.
 
     E|S| is 2/pi times the integral of (1 - f(t))/t^2 over t > 0, f the product of 1/(1 + (scale t)^2); with
     t = v/(1 - v) times one over the largest scale, that of (1 - f)/v^2 over v from 0 to 1, by Gauss's rule.
@@ -81,13 +84,14 @@ def laplace_losses(scales: Sequence[float]) -> dict[str, float]:
 
 
 def _limit(sizes: Floats, chances: Floats, spare: float, confidence: float) -> float:
+    """The quantile of a discretised law, plus what the discretisation can add to it."""
     order = np.argsort(sizes)
     reached = int(np.searchsorted(np.cumsum(chances[order]), confidence + LEFT_OUT))
     return float(sizes[order[min(reached, len(order) - 1)]]) + spare
 
 
 def _sizes(law: Any, weights: Floats) -> tuple[Floats, Floats, float]:
-    """Sizes of c·N, their probabilities, and how far sizes may be from those of the noise itself."""
+    """Values of |c·N| on a grid, their probabilities, and how far they may be from those of the noise itself."""
     if isinstance(law, IndependentLaw):
         return _convolved(law, weights)
     if isinstance(law, BallLaw) and law.dimension == 3 and law.shape in ("any", "exchange"):
@@ -96,52 +100,52 @@ def _sizes(law: Any, weights: Floats) -> tuple[Floats, Floats, float]:
 
 
 def _convolved(law: IndependentLaw, weights: Floats) -> tuple[Floats, Floats, float]:
-    """Each c_i N_i is rounded to a grid, by half a step at most, and the laws on the grid are convolved."""
-    used = np.abs(weights[weights != 0])
-    far = _far(law)
-    if not used.size or far == 1:  # no noise: nothing is beyond 0
+    """The law of |c·N| for independent noise: each c_i N_i is rounded to a grid, by at most half a step; convolved."""
+    sizes = np.abs(weights[weights != 0])
+    farthest = _far(law)
+    if not sizes.size or farthest == 1:  # no noise: nothing is beyond 0
         return np.zeros(1), np.ones(1), 0.0
-    step = float(used.max()) * far / CELLS
-    found = np.ones(1)
-    for weight in used.tolist():
-        cells = int(np.ceil(weight * far / step)) + 1
+    step = float(sizes.max()) * farthest / CELLS
+    masses = np.ones(1)
+    for weight in sizes.tolist():
+        cells = int(np.ceil(weight * farthest / step)) + 1
         ends = (np.arange(cells + 1) + 0.5) * (step / weight)
         edges = np.ceil(np.minimum(ends, 2.0**62)).astype(np.int64)  # N from here on is beyond
         above = law.tail(np.maximum(edges, 1))
-        one = -np.diff(above)
-        found = fftconvolve(found, np.concatenate([one[::-1], [1 - 2 * float(above[0])], one]))
-    places = (np.arange(len(found)) - len(found) // 2) * step
-    return np.abs(places), np.maximum(found, 0.0), step * len(used) / 2
+        side_masses = -np.diff(above)
+        masses = fftconvolve(masses, np.concatenate([side_masses[::-1], [1 - 2 * float(above[0])], side_masses]))
+    places = (np.arange(len(masses)) - len(masses) // 2) * step
+    return np.abs(places), np.maximum(masses, 0.0), step * len(sizes) / 2
 
 
 @lru_cache(maxsize=16)
 def _far(law: IndependentLaw) -> int:
-    """Beyond which size one noise is left out."""
+    """The size beyond which one coordinate's noise is left out of the grid."""
     return law.half_width(1 - LEFT_OUT / 100) + 1
 
 
 def _in_blocks(law: BallLaw, weights: Floats) -> tuple[Floats, Floats, float]:
-    """Blocks of noises, each at its middle; sums are put into bins."""
+    """The law of |c·N| for K-norm noise: blocks of noise, each at its middle; sums are put into bins."""
     middles, halves, masses = _blocks(law)
-    parts = [weight * middles for weight in weights.tolist()]
-    sizes = np.abs(parts[0][:, None, None] + parts[1][None, :, None] + parts[2][None, None, :]).ravel()
-    most = float(sizes.max())
-    if most == 0.0:
+    terms = [weight * middles for weight in weights.tolist()]
+    sizes = np.abs(terms[0][:, None, None] + terms[1][None, :, None] + terms[2][None, None, :]).ravel()
+    largest = float(sizes.max())
+    if largest == 0.0:
         return np.zeros(1), np.ones(1), 0.0
-    bins = np.ceil(sizes * (FINE / most)).astype(np.int64)
+    bins = np.ceil(sizes * (FINE / largest)).astype(np.int64)
     spare = float(np.abs(weights).sum()) * float(halves.max())
     chances = np.asarray(np.bincount(bins, masses.ravel(), FINE + 1), dtype=np.float64)
-    return np.linspace(0, most, FINE + 1), chances, spare
+    return np.linspace(0, largest, FINE + 1), chances, spare
 
 
 @lru_cache(maxsize=4)
 def _blocks(law: BallLaw) -> tuple[Floats, Floats, NDArray[Any]]:
-    """The middles of blocks of one noise, half their widths, and the probabilities of blocks of three."""
+    """The middles and half widths of the blocks of one coordinate, and the probabilities of all triples of blocks."""
     beyond = 1e-4
-    far = law.half_width(1 - beyond)
-    edges = np.unique(np.round(np.linspace(1, float(far + 1), BINS + 1)))  # whole numbers, beyond 64 bits as well
-    one = (edges[:-1] + edges[1:] - 1) / 2
-    middles = np.concatenate([-one[::-1], [0.0], one])
+    farthest = law.half_width(1 - beyond)
+    edges = np.unique(np.round(np.linspace(1, float(farthest + 1), BINS + 1)))  # whole numbers, beyond 64 bits as well
+    half_line = (edges[:-1] + edges[1:] - 1) / 2
+    middles = np.concatenate([-half_line[::-1], [0.0], half_line])
     counts = np.diff(edges)
     counts = np.concatenate([counts[::-1], [1.0], counts])
     up, down = np.maximum(middles, 0), np.maximum(-middles, 0)

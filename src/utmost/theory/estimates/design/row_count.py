@@ -1,7 +1,7 @@
-"""How many rows released sums are made of: every row adds the same number to some of them together.
+"""The number of rows behind released sums, as post-processing: every row adds the same total to the sums of a group.
 
-The two sums of a mean grow by the width of the range with every row, the three of a variance by its square. So what
-they add up to is a count of rows with the noises' sum, and costs nothing more.
+The two sums of a mean grow together by the width of the range with every row, the three of a variance by its square. So
+their total, divided by that, is a noisy count of rows at no further cost.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from utmost.theory.estimates.design.mean import blocks_of_pair
 
 @lru_cache(maxsize=64)
 def total_limit(law: Any, parts: int, confidence: float) -> float:
-    """A number that the sum of so many noises exceeds in size with a probability of at most 1 - confidence.
+    """A number that the absolute sum of the noises of one group exceeds with probability at most 1 - confidence.
 
     Parameters
     ----------
-    law : the noise of all integers that were released
-    parts : how many of them, those of one group, are added up
-    confidence : a probability below 1
+    law : IndependentLaw or BallLaw
+        The noise of all released integers.
+    parts : int
+        How many of them, those of one group, are added up.
+    confidence : float
+        A probability below 1.
 
     Examples
     --------

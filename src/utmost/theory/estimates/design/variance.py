@@ -1,8 +1,8 @@
-"""The variance of many numbers from three released sums: of (W - u)^2, of 2 u (W - u), and of u^2.
+"""A variance from three released sums: of (W - u)^2, of 2 u (W - u), and of u^2.
 
-A value u above the lower end of a range of width W moves the three by W^2 in all, wherever it lies: they are the
-Bernstein polynomials of degree 2, and a sum of values with one of squares and a count would pay for the row three
-times. With y = 2u/W - 1, from -1 to 1, they are A, B, C = the sums of (1 - y)^2/4, (1 - y^2)/2, (1 + y)^2/4, and
+A value at distance u from the lower end of a range of width W adds W^2 to the three in all, wherever it lies: they are
+the Bernstein polynomials of degree 2. A sum of values, one of squares and a count would pay for each row three times.
+With y = 2u/W - 1, from -1 to 1, they are A, B, C = the sums of (1 - y)^2/4, (1 - y^2)/2, (1 + y)^2/4, and
 
     n = A + B + C,   sum of y = C - A,   sum of y^2 = A - B + C,   variance of y = (4AC - B^2)/n^2.
 
@@ -11,10 +11,10 @@ times. With y = 2u/W - 1, from -1 to 1, they are A, B, C = the sums of (1 - y)^2
     G = sum of y - m n               = -(1 + m) A - m B + (1 - m) C
     F = sum of (y - m)^2 - v n       = (1 + 2m - q) A - (1 + q) B + (1 - 2m - q) C
 
-are 0 of the true sums, so of the released ones they are the same combinations of the noise, whose law is known. Means
+are 0 for the true sums, so for the released ones they are the same combinations of the noise, whose law is known. Means
 with |G| not unusually large are a confidence set for m (Fieller 1954), of nearly full confidence; of pairs (m, v) with
-such a mean, those with |F| not unusually large give the v of the interval. How far the mean is off counts by its square
-only, so its large confidence costs little. What is left out is at most 5 % in all, for every table.
+such a mean, those with |F| not unusually large give the v of the interval. The error of the mean enters by its square
+only, so its high confidence costs little. The interval misses with at most 5 % in all, for every table.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from utmost.theory.estimates.design.combined_noise import expected, laplace_loss
 from utmost.theory.vector.design.vectors import gaussian_law
 
 OF_MEAN = 0.1
-"""Which part of the probability of error goes to the mean."""
+"""The share of the error probability that is spent on the mean."""
 ROUNDS = 3
-"""How often what is known of mean and variance makes the limits smaller."""
+"""How often the intervals of mean and variance are used to tighten the limits."""
 FEW, GRID = 8, 17
-"""Up to so many variances limits are computed for each; beyond, once on a grid of so many means and squares."""
+"""For up to `FEW` variances limits are computed for each; for more, once on a grid of `GRID` means and squares."""
 LARGEST = (1.0, -1.0)
 """The moments (m, q) at which the error is largest: all values at one end of the range."""
 SQUARES = np.linspace(0, 1, 7)
-"""The mean squares at which the least error is looked for."""
+"""The grid of mean squares for the least error."""
 DELTA = 1e-6
 
 
 class Limit(Protocol):
-    """What weighted noises exceed with a small probability, at means and values of q."""
+    """A quantile of weighted noise as a function of the mean and of q."""
 
     def __call__(self, m: Floats, q: Floats) -> Floats: ...
 
@@ -54,7 +54,7 @@ class Limit(Protocol):
 def variance_losses(law: Any, reach: float, m: float, q: float) -> dict[str, float]:
     """The expected losses of the variance of y at given moments, to first order, times the rows (or their square).
 
-    With noise N = (N_A, N_B, N_C) the variance is off by F(N)/n to first order, F as above with the true m and q:
+    With noise N = (N_A, N_B, N_C) the error of the variance is F(N)/n to first order, F as above with the true m and q:
 
         ((1 + 2m - q) N_A - (1 + q) N_B + (1 - 2m - q) N_C) / n.
 
@@ -65,26 +65,29 @@ def variance_losses(law: Any, reach: float, m: float, q: float) -> dict[str, flo
 
     Parameters
     ----------
-    law : the noise of the three sums
-    reach : W^2, what one row adds to the three sums together
-    m, q : the mean of y, and its variance less the square of the mean
+    law : IndependentLaw or BallLaw
+        The noise of the three sums.
+    reach : float
+        W^2, what one row adds to the three sums together.
+    m, q : float
+        The mean of y, and its variance less the square of the mean.
     """
-    found = expected(_of_three(law), np.array([1 + 2 * m - q, -1 - q, 1 - 2 * m - q]))
-    return {"absolute": found["absolute"] / reach, "squared": found["squared"] / reach**2}
+    losses = expected(_of_three(law), np.array([1 + 2 * m - q, -1 - q, 1 - 2 * m - q]))
+    return {"absolute": losses["absolute"] / reach, "squared": losses["squared"] / reach**2}
 
 
 def least_variance_losses(law: Any, reach: float) -> dict[str, float]:
-    """The least of these over all moments, to a percent.
+    """The least expected losses of the variance over all moments, to a percent (see `variance_losses`).
 
     E|F(N)| is convex in (m, q) and the same at -m, so it is least at m = 0, where q is the mean square of y, from 0 to
-    1; there it is looked for on a grid. It is least about where values are spread evenly, q = 1/3.
+    1; this is searched on a grid. The minimum is near evenly spread values, q = 1/3.
     """
-    found = [variance_losses(law, reach, 0.0, q) for q in SQUARES.tolist()]
-    return {loss: min(by[loss] for by in found) for loss in found[0]}
+    losses_at = [variance_losses(law, reach, 0.0, q) for q in SQUARES.tolist()]
+    return {loss: min(losses[loss] for losses in losses_at) for loss in losses_at[0]}
 
 
 def moments(a: Any, b: Any, c: Any) -> tuple[float, float]:
-    """(m, q) of three released sums, clamped to what can be; where nobody seems to be, those of the largest error."""
+    """(m, q) of three released sums, clamped to feasible values; those of the largest error if the count is <= 0."""
     n = a + b + c
     if n <= 0:
         return LARGEST
@@ -94,15 +97,15 @@ def moments(a: Any, b: Any, c: Any) -> tuple[float, float]:
 
 
 def variance_interval(mechanism: NoisyVector, sums: tuple[int, int, int], confidence: float) -> tuple[float, float]:
-    """Between which numbers the variance of y lies with this confidence, from the three released sums.
+    """A confidence interval for the variance of y, from the three released sums.
 
     Examples
     --------
     >>> from utmost.theory.vector.design.vectors import best_vector
     >>> from utmost.privacy import PureDP
     >>> from utmost.space.integers import Lattice
-    >>> found = best_vector(Lattice(3, "any", 100, 0, 100_000), PureDP(1))
-    >>> low, high = variance_interval(found.mechanism, (33_000, 34_000, 33_000), 0.95)
+    >>> solution = best_vector(Lattice(3, "any", 100, 0, 100_000), PureDP(1))
+    >>> low, high = variance_interval(solution.mechanism, (33_000, 34_000, 33_000), 0.95)
     >>> round(low, 3), round(high, 3)
     (0.315, 0.325)
     """
@@ -114,7 +117,7 @@ def variance_interval(mechanism: NoisyVector, sums: tuple[int, int, int], confid
 def variance_intervals(
     mechanism: NoisyVector, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], confidence: float
 ) -> tuple[Floats, Floats]:
-    """The same for many triples of sums at once, whose noise is that of the mechanism, three integers for each."""
+    """`variance_interval` for many triples of sums at once; the mechanism's noise is on three integers for each."""
     law, miss = _of_three(mechanism.noise), 1 - confidence
     many = len(a) > FEW
     of_mean, of_variance = (
@@ -122,8 +125,8 @@ def variance_intervals(
         for kind, part in (("mean", OF_MEAN), ("variance", 1 - OF_MEAN))
     )
     rows = np.asarray(a + b + c, dtype=float)
-    known = rows > 0
-    n = np.where(known, rows, 1.0)
+    has_rows = rows > 0
+    n = np.where(has_rows, rows, 1.0)
     mean, square = np.asarray(c - a, dtype=float) / n, np.asarray(a - b + c, dtype=float) / n
     zero = np.zeros(n.shape)
     m_low, m_high = zero - 1, zero + 1
@@ -140,7 +143,7 @@ def variance_intervals(
         squares = np.minimum(m_low**2, m_high**2) * (m_low * m_high > 0), np.maximum(m_low**2, m_high**2)
         half = _largest(of_variance, m_low, m_high, low - squares[1], high - squares[0]) / n
         low, high = np.clip(v + nearest - half, 0, 1), np.clip(v + farthest + half, 0, 1)
-    return np.where(known, low, 0.0), np.where(known, high, 1.0)
+    return np.where(has_rows, low, 0.0), np.where(has_rows, high, 1.0)
 
 
 def _largest(limit: Limit, m_low: Floats, m_high: Floats, q_low: Floats, q_high: Floats) -> Floats:
@@ -150,11 +153,13 @@ def _largest(limit: Limit, m_low: Floats, m_high: Floats, q_low: Floats, q_high:
 
 
 def _computed(law: Any, kind: str, confidence: float, m: Floats, q: Floats) -> Floats:
+    """The limit at each pair (m, q), computed one by one."""
     return np.array([_limit(law, kind, confidence, *pair) for pair in zip(m.tolist(), q.tolist(), strict=True)])
 
 
 @lru_cache(maxsize=4096)
 def _limit(law: Any, kind: str, confidence: float, m: float, q: float) -> float:
+    """The limit of |G|, for the "mean", or of |F|, for the "variance"."""
     weights = (-1 - m, -m, 1 - m) if kind == "mean" else (1 + 2 * m - q, -1 - q, 1 - 2 * m - q)
     return float(limits(law, np.array(weights), confidence)[0])
 
@@ -168,53 +173,56 @@ def _tabulated(law: Any, kind: str, confidence: float) -> Limit:
     if kind == "mean":
         table = np.repeat(table, GRID, axis=1)
 
-    def found(m: Floats, q: Floats) -> Floats:
+    def largest_around(m: Floats, q: Floats) -> Floats:
         places = [np.clip((x + 1) * (GRID - 1) / 2, 0, GRID - 1) for x in (m, q)]
         rows, columns = ((np.floor(p).astype(int), np.ceil(p).astype(int)) for p in places)
         return np.asarray(np.max([table[i, j] for i in rows for j in columns], axis=0))
 
-    return found
+    return largest_around
 
 
 def _of_three(law: Any) -> Any:
-    """The law of the three integers of one variance, of one noise on those of several."""
+    """The law of the three integers of one variance, from that of several."""
     return IndependentLaw(3, law.single) if isinstance(law, IndependentLaw) else law
 
 
-# ---- the usual way: a count, a sum and a sum of squares around the middle, each with a third of the level ----
+# ---- the usual approach: a count, a centred sum and a centred sum of squares, each with a third of the level ----
 
 
 def variance_alternatives(level: Level, rows_each: int, straight: float = 1.0) -> dict[str, dict[str, float]]:
-    """The largest expected losses of the usual way for the variance of y, to first order, times the rows.
+    """The largest expected losses of the usual approach to the variance of y, to first order, times the rows.
 
-    The sum of squares is off by X, that of y by Z and the count by Y, so the variance by (X - 2m Z - q Y)/rows: most
-    where all values lie at one end, by (X - 2Z + Y)/rows.
+    With noise X on the sum of squares, Z on that of y and Y on the count, the error of the variance is
+    (X - 2m Z - q Y)/rows: largest where all values lie at one end, (X - 2Z + Y)/rows.
 
     Parameters
     ----------
-    level : of all three together
-    rows_each : by how much one neighbour moves the count, and both sums
-    straight : how much shorter the longest move of a vector of groups is (Euclidean), as `moves.straightness` says
+    level : Level
+        The level of all three together.
+    rows_each : int
+        The sensitivity of the count, and of both sums.
+    straight : float
+        The ratio of the Euclidean sensitivity of a vector of groups to its bound, as `sensitivity.straightness` gives.
     """
-    found: dict[str, dict[str, float]] = {}
+    losses: dict[str, dict[str, float]] = {}
     if isinstance(level, ApproxDP) and 0 < level.log_growth < math.inf:
         scale = 3 * rows_each / level.log_growth
-        found["Laplace"] = laplace_losses([scale, 2 * scale, scale])
+        losses["Laplace"] = laplace_losses([scale, 2 * scale, scale])
     spread = _gaussian_spread(level) * rows_each * straight
     if math.isfinite(spread):
         name = f"Gaussian, delta = {DELTA:g}" if isinstance(level, ApproxDP) and level.delta == 0 else "Gaussian"
         variance = 6 * spread**2
-        found[name] = {"absolute": math.sqrt(2 / math.pi * variance), "squared": variance}
-    return found
+        losses[name] = {"absolute": math.sqrt(2 / math.pi * variance), "squared": variance}
+    return losses
 
 
 def _gaussian_spread(level: Level) -> float:
-    """The standard deviation for a third of a level at sensitivity 1; of a pure one, of delta = 1e-6 as well."""
+    """The standard deviation of Gaussian noise for a third of a level at sensitivity 1; delta = 1e-6 if it is pure."""
     if isinstance(level, GaussianDP):
         return math.sqrt(3) / float(level.mu) if 0 < level.mu < math.inf else math.inf
     if isinstance(level, ZCDP):
         return math.sqrt(1.5 / float(level.rho)) if 0 < level.rho < math.inf else math.inf
     if not isinstance(level, ApproxDP) or not 0 < level.log_growth < 500:
         return math.inf
-    found = gaussian_law(ApproxDP(level.log_growth / 3, (float(level.delta) or DELTA) / 3), 1)
-    return math.inf if found is None else found.deviation
+    law = gaussian_law(ApproxDP(level.log_growth / 3, (float(level.delta) or DELTA) / 3), 1)
+    return math.inf if law is None else law.deviation

@@ -1,1 +1,1 @@
-"""Local mechanisms for testing, information and any utility; surveys and what is estimated from them."""
+"""Local mechanisms for testing, information and any utility; surveys and their estimates."""

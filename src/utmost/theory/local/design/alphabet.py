@@ -1,4 +1,4 @@
-"""What every local design begins with: distributions over letters, one pure level, and blocks of letters."""
+"""Validated inputs of the local designs: distributions over letters, one pure level; randomised response on blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from utmost.space.edge_levels import EdgeLevels, Privacy
 
 
 def distributions(p0: ArrayLike, p1: ArrayLike) -> tuple[Floats, Floats]:
-    """Two distributions over the same letters."""
+    """Two distributions over the same letters, checked."""
     first, second = as_distribution(p0, "p0"), as_distribution(p1, "p1")
     if len(first) != len(second) or not len(first):
         raise InvalidInput(f"p0 has {len(first)} letters and p1 {len(second)}; give both over the same letters.")
@@ -24,7 +24,7 @@ def distributions(p0: ArrayLike, p1: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def prior_of(prior: ArrayLike) -> Floats:
-    """A distribution over at least one letter."""
+    """A distribution over at least one letter, checked."""
     weights = as_distribution(prior, "the prior")
     if not len(weights):
         raise InvalidInput("the prior is empty; give a probability for every letter.")
@@ -32,7 +32,7 @@ def prior_of(prior: ArrayLike) -> Floats:
 
 
 def pure_level(privacy: Privacy) -> ApproxDP:
-    """The one pure level of a local design."""
+    """The one pure level of a local design, checked."""
     if isinstance(privacy, EdgeLevels):
         raise UnsupportedLevel("a local design has one level for every two letters; give an epsilon.")
     level = as_level(privacy)
@@ -45,7 +45,7 @@ def pure_level(privacy: Privacy) -> ApproxDP:
 
 
 def block_response(block: NDArray[np.int64], level: ApproxDP) -> FiniteMechanism:
-    """Randomised response on the block a letter lies in: the true block e^eps times as likely as any other."""
+    """Randomised response on the block that a letter lies in: the true block is e^eps times as likely as any other."""
     count = int(block.max(initial=0)) + 1
     other = math.exp(-level.log_growth)  # not the quotient of two exponentials, which overflows
     if level.ratio != 1:

@@ -1,7 +1,7 @@
 """Columns of pandas, polars, pyarrow, NumPy or plain lists as positions of categories, and responses as such columns.
 
-Libraries are told by what their columns can do, so none is imported that the caller does not use; dictionary-encoded
-columns are read by their codes, without touching the values.
+Libraries are recognised by the methods of their columns, so none is imported that the caller does not use;
+dictionary-encoded columns are read by their codes, without touching the values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from utmost.errors import InvalidInput
 
 
 def positions_of(column: Any, find: Callable[[Any], int]) -> NDArray[np.int64]:
-    """Where each value of a column stands, by `find` on every distinct value; find(None) is for nulls."""
+    """The category position of each value of a column, by `find` on every distinct value; find(None) is for nulls."""
     codes, values = _encode(column)
     table = np.array([*(find(_plain(value)) for value in values), find(None)], dtype=np.int64)
     return table[codes]  # code -1, a null, is the last entry
@@ -43,7 +43,7 @@ def _encode(column: Any) -> tuple[NDArray[np.int64], Sequence[Any]]:
     if hasattr(column, "factorize"):  # pandas
         try:
             codes, values = column.factorize()
-        except TypeError:  # something unhashable among the values, which must not show
+        except TypeError:  # something unhashable among the values, which no error may reveal
             return _encode_plain(column)
         return _codes(codes), list(values)
     if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "biuUS":
@@ -55,13 +55,14 @@ def _encode(column: Any) -> tuple[NDArray[np.int64], Sequence[Any]]:
 
 
 def _encode_plain(column: Iterable[Any]) -> tuple[NDArray[np.int64], list[Any]]:
-    seen: dict[Any, int] = {}
-    codes = [seen.setdefault(value, len(seen)) for value in map(_hashable, column)]
-    return np.array(codes, dtype=np.int64), list(seen)
+    """Codes and distinct values of any iterable."""
+    code_of: dict[Any, int] = {}
+    codes = [code_of.setdefault(value, len(code_of)) for value in map(_hashable, column)]
+    return np.array(codes, dtype=np.int64), list(code_of)
 
 
 def _hashable(value: Any) -> Any:
-    """A value that can be looked up; one that cannot be is as good as a null."""
+    """The value, or None (a null) if it is not hashable."""
     try:
         hash(value)
     except TypeError:
@@ -78,7 +79,7 @@ def _codes(codes: Any) -> NDArray[np.int64]:
 
 
 def like(column: Any, responses: list[Any]) -> Any:
-    """Responses as the kind of column that was given: a series of pandas or polars, an array of pyarrow, or a list."""
+    """Responses as a column of the same kind: a series of pandas or polars, an array of pyarrow, or a list."""
     if hasattr(column, "to_arrow"):
         return type(column)(column.name, [list(r) if isinstance(r, tuple) else r for r in responses])
     if hasattr(column, "dictionary_encode") or hasattr(column, "combine_chunks"):
@@ -92,9 +93,9 @@ def like(column: Any, responses: list[Any]) -> Any:
 
 def as_list(column: Any) -> list[Any]:
     """A column of responses as a list."""
-    for way in ("to_pylist", "to_list", "tolist"):
-        if hasattr(column, way):
-            return list(getattr(column, way)())
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
     if isinstance(column, str | bytes) or not isinstance(column, Iterable):
         raise InvalidInput("responses must be a list or a column, one entry per person.")
     return list(column)

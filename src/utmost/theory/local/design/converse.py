@@ -1,7 +1,7 @@
-"""What local privacy costs: converse bounds (LIM Cor. 3.4.5 to 3.4.7, 3.5.4, 3.5.5, corrected) and people.
+"""The cost of local privacy: converse bounds (LIM Cor. 3.4.5 to 3.4.7, 3.5.4, 3.5.5, corrected) and sample sizes.
 
-The leading terms say how the optimum behaves at either end of the scale; `total_variation_limit` holds at every
-epsilon. How many people a level costs is read off the exact optimum instead.
+The leading terms describe the optimum at very small and very large epsilon; `total_variation_limit` holds at every
+epsilon. The number of people that a level costs is computed from the exact optimum instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from utmost.theory.local.design.simple import halves
 from utmost.theory.local.design.testing import for_testing
 
 FLOATS_END = 709.0
-"""Beyond this epsilon e^eps is no float."""
+"""Above this epsilon e^eps overflows."""
 
 
 @cites("LIM-corollary-3.4.7")
@@ -54,10 +54,10 @@ def divergence_at_high_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -
     1.0
     """
     first, second = distributions(p0, p1)
-    epsilon, apart = pure_level(privacy).log_growth, _tv(first, second)
-    if epsilon > FLOATS_END or apart == 0:  # far beyond where a leading term says anything
-        return math.inf if apart else 0.0
-    return math.expm1(epsilon) * math.tanh(epsilon / 2) * apart**2
+    epsilon, variation = pure_level(privacy).log_growth, _tv(first, second)
+    if epsilon > FLOATS_END or variation == 0:  # far beyond where a leading term is meaningful
+        return math.inf if variation else 0.0
+    return math.expm1(epsilon) * math.tanh(epsilon / 2) * variation**2
 
 
 @cites("LIM-corollary-3.4.6")
@@ -77,9 +77,9 @@ def divergence_at_low_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) ->
     first, second = distributions(p0, p1)
     if not (first > 0).all() or not (second > 0).all():
         raise InvalidInput("a letter has probability 0; this limit needs both distributions positive everywhere.")
-    k, apart = len(first), NAMED["kl"].between(first, second)
-    slope = k * apart - math.fsum(np.log(first / second)) + math.fsum(first / second) - k
-    return apart - slope * math.exp(-pure_level(privacy).log_growth)
+    k, divergence = len(first), NAMED["kl"].between(first, second)
+    slope = k * divergence - math.fsum(np.log(first / second)) + math.fsum(first / second) - k
+    return divergence - slope * math.exp(-pure_level(privacy).log_growth)
 
 
 @cites("LIM-corollary-3.5.4")
@@ -125,12 +125,16 @@ def information_at_low_privacy(prior: ArrayLike, privacy: Privacy) -> float:
 
 @dataclass(frozen=True)
 class Price:
-    """What a level costs in people when two hypotheses are to be told apart.
+    """The cost of a level in people for testing two hypotheses.
 
     Attributes
     ----------
-    factor : how many private answers tell as much as one plain answer
-    effective : what so many private answers are worth in plain ones
+    people : int
+        The number of private answers.
+    factor : float
+        How many private answers are as informative as one plain answer.
+    effective : float
+        The number of plain answers that are as informative as these private ones.
     """
 
     people: int
@@ -139,7 +143,7 @@ class Price:
 
 
 def price_in_people(p0: ArrayLike, p1: ArrayLike, privacy: Privacy, people: int = 1000) -> Price:
-    """How many people this level costs: the KL divergence of plain answers over that of the best private ones.
+    """The cost of a level in people: the KL divergence of plain answers over that of the best private ones.
 
     By Stein's lemma the missed detections of a test fall as e^(-n D), so n private answers are worth n D(M)/D(P) plain
     ones; LIM 3.4 has this to leading order, eps² n. Here it is the exact optimum.
@@ -153,10 +157,11 @@ def price_in_people(p0: ArrayLike, p1: ArrayLike, privacy: Privacy, people: int 
     """
     first, second = distributions(p0, p1)
     people = as_whole(people, "people", 1)
-    whole, kept = NAMED["kl"].between(first, second), for_testing(first, second, privacy).value
-    factor = 1.0 if whole == kept else (math.inf if kept == 0 or math.isinf(whole) else whole / kept)
+    plain, private = NAMED["kl"].between(first, second), for_testing(first, second, privacy).value
+    factor = 1.0 if plain == private else (math.inf if private == 0 or math.isinf(plain) else plain / private)
     return Price(people, factor, people / factor)
 
 
 def _tv(p0: Floats, p1: Floats) -> float:
+    """The total variation distance."""
     return math.fsum(np.abs(p0 - p1)) / 2

@@ -1,8 +1,8 @@
 """LIM's own proofs of optimality, as numbers: the pattern matrix S^(k), and the dual prices of Appendix B.
 
 The best local mechanism is the linear program max μᵀθ over S^(k)θ = 1, θ >= 0 (LIM Theorem 3.3.4). Any α with
-S^(k)ᵀα >= μ shows that nothing private is better than Σα. The thesis names such an α four times; each is optimal where
-it is feasible, and here is how far it is from that elsewhere.
+S^(k)ᵀα >= μ proves that no private mechanism exceeds Σα. The thesis gives such an α four times; each is optimal where
+it is feasible, and `DualPrices` measures how far it is from that elsewhere.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ from utmost.theory.local.design.alphabet import distributions, prior_of, pure_le
 from utmost.theory.local.design.simple import halves
 
 MOST_LETTERS = 20
-"""Up to how many letters all 2^k patterns are listed."""
+"""The largest number of letters for which all 2^k patterns are listed."""
 
 
 @dataclass(frozen=True, eq=False)
 class DualPrices:
-    """Dual prices of the program over patterns, and whether they prove anything as they are.
+    """Dual prices of the program over patterns, and whether they are feasible.
 
     Attributes
     ----------
-    prices : α, one price for each letter
-    total : Σα: what nothing private exceeds, where the prices are feasible
-    slack : the least of S^(k)ᵀα − μ over all patterns; below 0 where some pattern is worth more than its price
-    largest : the largest |μ| of a pattern, beside which a slack is rounding or not
+    prices : array of float
+        α, one price for each letter.
+    total : float
+        Σα, the upper bound on every private mechanism where the prices are feasible.
+    slack : float
+        The least of S^(k)ᵀα − μ over all patterns; below 0 where some pattern is worth more than its price.
+    largest : float
+        The largest |μ| of a pattern: the scale on which a slack is rounding.
     """
 
     prices: Floats
@@ -49,7 +53,7 @@ class DualPrices:
 
     @property
     def bound(self) -> float:
-        """What nothing private exceeds, feasible or not: entries of S^(k) are 1 or more, so Σθ <= 1."""
+        """An upper bound on every private mechanism, feasible or not: entries of S^(k) are 1 or more, so Σθ <= 1."""
         return self.total + max(0.0, -self.slack)
 
     def __repr__(self) -> str:
@@ -89,7 +93,7 @@ def dual_for_total_variation(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> 
     first, second = distributions(p0, p1)
     patterns = staircase_patterns(len(first), privacy)
     half = math.tanh(pure_level(privacy).log_growth / 2) / 2
-    return _priced(half * np.abs(first - second), patterns, np.abs((first - second) @ patterns) / 2)
+    return _dual_prices(half * np.abs(first - second), patterns, np.abs((first - second) @ patterns) / 2)
 
 
 @cites("LIM-theorem-3.4.4")
@@ -118,10 +122,12 @@ def dual_for_information(prior: ArrayLike, privacy: Privacy, regime: str = "high
 
     Parameters
     ----------
-    prior : distribution over the letters
-    privacy : pure level or number
+    prior : array of float
+        A distribution over the letters.
+    privacy : PureDP or number
+        The level.
     regime : "high" or "low"
-        Which of both: of high privacy (small ε), or of low privacy.
+        High privacy (small ε) or low privacy.
 
     Examples
     --------
@@ -141,29 +147,30 @@ def dual_for_information(prior: ArrayLike, privacy: Privacy, regime: str = "high
         raise InvalidInput(f"regime is {regime!r}; say 'high' or 'low' privacy.")
     mask = halves(weights)
     if mask.all() or growth == 1:
-        return _priced(np.zeros(len(weights)), patterns, value)
+        return _dual_prices(np.zeros(len(weights)), patterns, value)
     one, other = (_value_of(value, side) for side in (mask, ~mask))
     scale = (growth + 1) * (growth - 1)
     inside, outside = (growth * one - other) / scale / mask.sum(), (growth * other - one) / scale / (~mask).sum()
-    return _priced(np.where(mask, inside, outside), patterns, value)
+    return _dual_prices(np.where(mask, inside, outside), patterns, value)
 
 
 def _value_of(value: Floats, mask: np.ndarray) -> float:
-    """The worth of the pattern of a set of letters."""
+    """The utility of the pattern of a set of letters."""
     place = int((1 << np.arange(len(mask))[::-1]) @ mask)
     return float(value[place])
 
 
 def _single_letters(value: Floats, patterns: Floats, privacy: Privacy) -> DualPrices:
-    """The prices at which every pattern of one letter costs what it is worth: (B.30) and (B.54)."""
+    """The prices at which every pattern of one letter costs exactly its utility: (B.30) and (B.54)."""
     k, growth = len(patterns), math.exp(pure_level(privacy).log_growth)
     if growth == 1:
-        return _priced(np.zeros(k), patterns, value)
+        return _dual_prices(np.zeros(k), patterns, value)
     single = value[1 << np.arange(k)[::-1]]
     prices = ((growth + k - 1) * single - single.sum()) / ((growth - 1) * (growth + k - 1))
-    return _priced(prices, patterns, value)
+    return _dual_prices(prices, patterns, value)
 
 
-def _priced(prices: Floats, patterns: Floats, value: Floats) -> DualPrices:
+def _dual_prices(prices: Floats, patterns: Floats, value: Floats) -> DualPrices:
+    """The prices with their total and slack."""
     slack = float((prices @ patterns - value).min())
     return DualPrices(prices, math.fsum(prices), slack, float(np.abs(value).max()))

@@ -1,4 +1,4 @@
-"""From private responses to frequencies: unbiased, on the simplex, and by maximum likelihood."""
+"""Frequency estimates from private responses: unbiased, projected to the simplex, and by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from utmost.exact.arrays import Floats
 from utmost.solution.card import card, table
 
 ROUNDS, ENOUGH = 5000, 1e-7
-"""How many rounds at most, and how far the log-likelihood may be from the largest when they stop."""
+"""The largest number of rounds, and how far the log-likelihood may be from its maximum when they stop."""
 
 MOST_ROWS = 100
-"""How many categories a notebook shows."""
+"""How many categories a notebook lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +28,18 @@ class Estimate:
 
     Attributes
     ----------
-    categories : in the order of all arrays
-    people : how many responded
-    frequencies : unbiased; they add up to 1, and small ones may come out below 0
-    standard_errors : of the frequencies
-    on_simplex : the distribution nearest to the frequencies in squared distance: least squares
-    counts : how many responses name each category
+    categories : tuple
+        The categories, in the order of all arrays.
+    people : int
+        How many responded.
+    frequencies : array of float
+        Unbiased; they add up to 1, and small ones may come out below 0.
+    standard_errors : array of float
+        The standard errors of the frequencies.
+    on_simplex : array of float
+        The distribution nearest to the frequencies in squared distance (least squares).
+    counts : array of int
+        How many responses name each category.
     """
 
     categories: tuple[Any, ...]
@@ -48,13 +54,13 @@ class Estimate:
 
     @cached_property
     def likeliest(self) -> Floats:
-        """The distribution under which the responses are likeliest, by iterative Bayesian update."""
+        """The maximum-likelihood distribution, by iterative Bayesian update."""
         return _most_likely(self.responses, self.on_simplex, self.inside)
 
     def interval(self, level: float = 0.95) -> Floats:
-        """For every category an interval that holds its frequency in the population with at least this probability.
+        """For every category an interval that contains its frequency in the population with at least this probability.
 
-        Whoever is drawn from a population at random, a response names a category with a fixed probability, so counts
+        The response of a person drawn at random from a population names a category with a fixed probability, so counts
         are binomial and Clopper and Pearson's intervals cover for any number of people; they are mapped to frequencies.
         Each interval covers by itself, not all at once.
         """
@@ -97,7 +103,7 @@ class Estimate:
 
 
 def estimate_from(table: NDArray[np.int64], categories: Sequence[Any], inside: float, beside: float) -> Estimate:
-    """The estimate from responses as positions, a row each, given how often true and other categories are named."""
+    """The estimate from responses as positions, a row each; `inside` and `beside` are as in `Survey`."""
     n, k = len(table), len(categories)
     if not n:
         raise InvalidInput("there are no responses, so nothing can be estimated; give at least one.")
@@ -126,20 +132,22 @@ def project(values: Floats) -> Floats:
 
 
 def _most_likely(table: NDArray[np.int64], start: Floats, inside: float) -> Floats:
-    """Iterative Bayesian update: every response spreads one person over the categories by its posterior.
+    """Maximum likelihood by iterative Bayesian update: each response is divided among categories by its posterior.
 
     A round multiplies each weight by a factor; the log-likelihood is concave, with these factors for its slope per
     response, so it is at most (largest factor - 1) · responses below its maximum.
     """
     k, s = len(start), table.shape[1]
-    away = (1 - inside) / inside * s / (k - s) if inside > 0 else math.inf  # likelihood of other sets, relative
+    base_likelihood = (
+        (1 - inside) / inside * s / (k - s) if inside > 0 else math.inf
+    )  # likelihood of other sets, relative
     rows, repeats = np.unique(np.sort(table, axis=1), axis=0, return_counts=True)
     weights = 0.5 * start + 0.5 / k
     for _ in range(ROUNDS):
-        chance = away + (1 - away) * weights[rows].sum(axis=1)
+        chance = base_likelihood + (1 - base_likelihood) * weights[rows].sum(axis=1)
         share = repeats / chance
-        named = np.bincount(rows.ravel(), np.repeat(share, s), minlength=k)
-        factors = (away * share.sum() + (1 - away) * named) / len(table)
+        hits = np.bincount(rows.ravel(), np.repeat(share, s), minlength=k)
+        factors = (base_likelihood * share.sum() + (1 - base_likelihood) * hits) / len(table)
         weights = weights * factors / (weights @ factors)
         if (factors.max() - 1) * len(table) < ENOUGH:
             break

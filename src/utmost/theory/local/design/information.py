@@ -1,8 +1,9 @@
-"""How much of a letter can be told? The local mechanism with the largest mutual information (LIM 3.5).
+"""The local mechanism with the largest mutual information between letter and answer (LIM 3.5).
 
 The information of a pattern depends on its set of letters only through the set's prior probability, and is concave in
-it. For a uniform prior all sets of the best size serve alike (Wang et al. 2016); k cyclic shifts of one are enough.
-Otherwise patterns are mixed by linear programming: all of them for few letters, columns by a knapsack for many.
+it. For a uniform prior all sets of the best size are equally good (Wang et al. 2016); k cyclic shifts of one suffice.
+Otherwise patterns are mixed by linear programming: over all of them for few letters, by column generation with a
+knapsack for many.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ from utmost.theory.local.design.mixture import Mixture, best_mixture
 from utmost.theory.local.patterns import information_between, information_of, offset, subset_sums
 
 MOST_LETTERS, MOST_ENUMERATED = 400, 20
-"""How many letters at most, and up to how many all sets of them are looked at."""
+"""The largest number of letters, and the largest for which all sets are enumerated."""
 LIKELIEST, TANGENTS = 12, 512
-"""All sets of how many likeliest letters are tried when columns are looked for, and with how many tangents."""
+"""In column generation: all sets of this many likeliest letters are tried, with this many tangents."""
 LARGEST_OFFSET = 1e155
-"""Above this q (epsilon below 1e-155) the information, about epsilon² / 8, is next to the least float: nothing."""
+"""Above this q (epsilon below 1e-155) the information, about epsilon² / 8, underflows."""
 
 
 @cites("LIM-theorem-3.3.2")
 def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
-    """The local mechanism whose answer tells most about the letter: the largest mutual information, in nats.
+    """The local mechanism with the largest mutual information between letter and answer, in nats.
 
     Returns
     -------
     Solution
         Points are the letters 0..k-1, outputs the sets of letters that each answer favours. The certificate holds
-        prices of letters; its bound is that of all patterns for a uniform prior and up to 20 letters. Beyond, patterns
-        are bounded by relaxations, the entropy of the prior included, and `certificate.gap` says what that leaves.
+        dual prices of letters; its bound covers all patterns for a uniform prior and up to 20 letters. Beyond, patterns
+        are bounded by relaxations, the entropy of the prior included, and `certificate.gap` says how tight they are.
 
     Examples
     --------
@@ -59,34 +60,34 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
     if nothing or q == 0:
         matrix = np.ones((k, 1)) if nothing else np.eye(k)
         names: Any = [tuple(range(k))] if nothing else [(x,) for x in range(k)]
-        found, prices, how = (
+        mechanism, prices, method = (
             FiniteMechanism(matrix, range(k), names),
             np.zeros(k),
             TRIVIAL,
         )
         if not nothing:
             prices[likely] = -weights[likely] * np.log(weights[likely])
-        value = information_between(found.matrix, weights)
+        value = information_between(mechanism.matrix, weights)
     else:
-        mixture, how = _mix(weights[likely], q, level)
-        found = mixture.mechanism(q)
+        mixture, method = _mix(weights[likely], q, level)
+        mechanism = mixture.mechanism(q)
         # not from the matrix, whose digits a tiny epsilon leaves to rounding
         value = math.fsum(mixture.shares * information_of(np.minimum(mixture.sets @ weights[likely], 1.0), q))
         if len(likely) < k:  # letters that never occur answer as the first that does
             rows = np.zeros(k, dtype=np.int64)
             rows[likely] = np.arange(len(likely))
-            names = [tuple(likely[list(name)].tolist()) for name in found.outputs]
-            found = FiniteMechanism(found.matrix[rows], range(k), names)
+            names = [tuple(likely[list(name)].tolist()) for name in mechanism.outputs]
+            mechanism = FiniteMechanism(mechanism.matrix[rows], range(k), names)
         prices = np.zeros(k)
         prices[likely] = mixture.prices
     problem = as_problem(weights, level)
     bound = max(proved_bound(problem, {"prices": prices}), value)
-    certificate = certificate_of(problem, found, "bound", bound, bound - value, {"prices": prices}, method=how)
-    return Solution(problem, found, value, certificate)
+    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, {"prices": prices}, method=method)
+    return Solution(problem, mechanism, value, certificate)
 
 
 def as_problem(prior: Floats, level: ApproxDP) -> Problem:
-    """The question how much of a letter with this prior can be told."""
+    """The problem of maximising the mutual information about a letter with this prior."""
     space = complete(len(prior))
     return Problem("local.information", space, on_edges(space, level), {"prior": prior})
 
@@ -101,19 +102,20 @@ def information(mechanism: Any, prior: ArrayLike) -> float:
     0.085140773
     """
     weights = prior_of(prior)
-    found = getattr(mechanism, "mechanism", mechanism)
-    if len(found.points) != len(weights):
-        raise InvalidInput(f"the mechanism has {len(found.points)} letters, the prior {len(weights)}.")
-    return information_between(found.matrix, weights)
+    table = getattr(mechanism, "mechanism", mechanism)
+    if len(table.points) != len(weights):
+        raise InvalidInput(f"the mechanism has {len(table.points)} letters, the prior {len(weights)}.")
+    return information_between(table.matrix, weights)
 
 
 def best_size(k: int, q: float) -> int:
-    """The size of the sets that tell most about one of k letters that are equally likely."""
+    """The size of the sets whose patterns carry the most information about one of k equally likely letters."""
     size = np.arange(1, k + 1)
     return int(size[(information_of(size / k, q) / (k * q + size)).argmax()])
 
 
 def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
+    """The best mixture of patterns, and the method in words."""
     k = len(prior)
     if np.ptp(prior) <= 1e-15:
         size = best_size(k, q)
@@ -138,14 +140,14 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
     def bound(prices: Floats) -> float:
         return proved_bound(problem, {"prices": prices})
 
-    sets, even = _even_sets(prior, q)
-    guess = min(even, response_prices(prior, q), key=bound)
-    found = best_mixture(k, q, utility, lambda prices: _knapsack(prior, q, prices), bound, sets, guess)
-    return found, KNAPSACK
+    sets, even_prices = _even_sets(prior, q)
+    guess = min(even_prices, response_prices(prior, q), key=bound)
+    mixture = best_mixture(k, q, utility, lambda prices: _knapsack(prior, q, prices), bound, sets, guess)
+    return mixture, KNAPSACK
 
 
 def _even_sets(prior: Floats, q: float) -> tuple[Floats, Floats]:
-    """Where many letters begin: sets of the best probability, and prices in proportion to the prior.
+    """Initial columns for many letters: sets of nearly the best probability, and prices proportional to the prior.
 
     If sets of every probability existed, sets of the a with the largest g(a)/(q + a) would be optimal, at those prices.
     """
@@ -155,9 +157,9 @@ def _even_sets(prior: Floats, q: float) -> tuple[Floats, Floats]:
     sets = []
     for _ in range(4):
         order = rng.permutation(len(prior))
-        around = np.append(0.0, np.cumsum(np.tile(prior[order], 2)))
+        cumulative = np.append(0.0, np.cumsum(np.tile(prior[order], 2)))
         for start in range(len(prior)):
-            end = int(np.abs(around[start : start + len(prior) + 1] - around[start] - target).argmin())
+            end = int(np.abs(cumulative[start : start + len(prior) + 1] - cumulative[start] - target).argmin())
             row = np.zeros(len(prior))
             row[np.tile(order, 2)[start : start + max(end, 1)]] = 1
             sets.append(row)
@@ -165,7 +167,7 @@ def _even_sets(prior: Floats, q: float) -> tuple[Floats, Floats]:
 
 
 def worst_sets(worth: Floats, k: int, q: float, prices: Floats, most: int = 100) -> Floats:
-    """The sets that exceed their price most, among all."""
+    """The sets whose utility exceeds their price most, among all."""
     excess = worth - subset_sums(prices) - q * prices.sum()
     tolerance = 1e-13 * float(np.abs(worth).max())
     top = np.argpartition(-excess, min(most, len(excess) - 1))[:most]
@@ -174,17 +176,17 @@ def worst_sets(worth: Floats, k: int, q: float, prices: Floats, most: int = 100)
 
 
 def response_prices(prior: Floats, q: float) -> Floats:
-    """The only prices that can prove randomised response optimal: every single letter costs what it tells (LIM (B.54)).
+    """The only prices that can prove randomised response optimal: every letter costs its information (LIM (B.54)).
 
-    Randomised response uses all k patterns of one letter, so at an optimum all of them are paid for exactly, which is
-    k equations for k prices.
+    Randomised response uses all k patterns of one letter, so by complementary slackness each of them costs exactly its
+    utility, which is k equations for k prices.
     """
     worth = information_of(prior, q)
     return np.asarray(worth - q * math.fsum(worth) / (1 + q * len(prior)))
 
 
 def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats:
-    """Sets that exceed their price: good ones by two relaxations, with a letter more, less or other, again and again.
+    """Sets whose information exceeds their price: starts from two relaxations, improved by local search.
 
     The relaxations are the first letters by price per probability, and every set of the likeliest with the best others.
     """
@@ -197,30 +199,32 @@ def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats
     def excess(rows: Floats) -> Floats:
         return np.asarray(information_of(np.minimum(rows @ prior, 1.0), q) - rows @ prices - total)
 
-    best = np.vstack([some[np.argsort(-excess(some))[:6]] for some in (sets, _dearest(prior, q, prices))])
+    best = np.vstack(
+        [candidates[np.argsort(-excess(candidates))[:6]] for candidates in (sets, _dearest(prior, q, prices))]
+    )
     for _ in range(6):
         flips = np.abs(best[:, None, :] - np.eye(k)).reshape(-1, k)
         flips = flips[flips.any(axis=1)]
         best = np.unique(np.vstack([best, flips]), axis=0)
         best = best[np.argsort(-excess(best))[:most]]
-    found = excess(best)
-    return np.asarray(best[found > 1e-13 * float(information_of(np.array([0.5]), q)[0])])
+    surplus = excess(best)
+    return np.asarray(best[surplus > 1e-13 * float(information_of(np.array([0.5]), q)[0])])
 
 
 def _dearest(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats:
-    """Sets that may well exceed their price, a row each: sets of the likeliest letters, with the best of the others.
+    """Sets that may exceed their price, a row each: sets of the likeliest letters, with the best of the others.
 
-    A tangent to the concave information makes the worth of a set a sum over its letters, so that the best of the others
-    are known; for every set of the likeliest the tangent counts that promises least.
+    A tangent to the concave information makes the bound of a set a sum over its letters, so that the best of the others
+    are known; for every set of the likeliest the tightest tangent counts.
     """
     order = np.argsort(-prior, kind="stable")
     big, small = order[:LIKELIEST], order[LIKELIEST:]
     at = np.minimum(q * np.expm1(np.linspace(0.0, math.log1p(1 / q), TANGENTS)), 1.0)
     slopes = np.log1p((1 - at) / (q + at)) - (1 - q * math.log1p(1 / q))
-    others = np.maximum(np.outer(slopes, prior[small]) - prices[small], 0.0).sum(axis=1)
+    rest_gain = np.maximum(np.outer(slopes, prior[small]) - prices[small], 0.0).sum(axis=1)
     mass, paid = (np.append(0.0, subset_sums(values[big])) for values in (prior, prices))
-    promised = np.outer(mass, slopes) + (information_of(at, q) - slopes * at + others)
-    tangent, worst = promised.argmin(axis=1), promised.min(axis=1) - paid
+    upper = np.outer(mass, slopes) + (information_of(at, q) - slopes * at + rest_gain)
+    tangent, worst = upper.argmin(axis=1), upper.min(axis=1) - paid
     top = np.argpartition(-worst, min(most, len(worst) - 1))[:most]
     rows = np.zeros((len(top), len(prior)))
     rows[:, big] = (top[:, None] >> np.arange(len(big))) & 1

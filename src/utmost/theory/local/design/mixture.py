@@ -1,4 +1,4 @@
-"""The best mixture of patterns: LIM's linear program, with columns brought in as their prices call for them."""
+"""The best mixture of patterns: LIM's linear program, by column generation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from utmost.mechanism import FiniteMechanism
 from utmost.theory.linear_program import TIGHT
 
 ROUNDS, ENOUGH = 400, 1e-6
-"""How many rounds at most, and the relative gap at which a bound is near enough."""
+"""The largest number of rounds, and the relative gap at which they stop."""
 
 
 class Mixture(NamedTuple):
@@ -33,7 +33,7 @@ class Mixture(NamedTuple):
 
 
 Pricing = Callable[[Floats], Floats]
-"""Sets of letters, one row each, that exceed these prices, worst first; none if all is paid for."""
+"""Finds sets of letters, one row each, whose utility exceeds their price, worst first; none if prices are feasible."""
 
 
 def best_mixture(
@@ -48,9 +48,9 @@ def best_mixture(
 ) -> Mixture:
     """Shares >= 0 of sets A with sum of shares · (q + 1_A) = 1 and the largest sum of shares · utility(A).
 
-    Columns are added until none exceeds its price. Where pricing is not exhaustive, `bound` says what prices prove: the
-    best prices are kept, those of the `guess` included, and it ends when these prove enough or time is up. `more` are
-    sets to begin with.
+    Columns are added until none exceeds its price. Where pricing is not exhaustive, `bound` is the upper bound that
+    prices prove: the best prices are returned, those of the `guess` included, and rounds end when their gap is small
+    enough or time is up. `more` are further initial sets.
     """
     start, best = time.monotonic(), (np.inf, np.zeros(k))
     if bound is not None and guess is not None:
@@ -62,7 +62,7 @@ def best_mixture(
     for _ in range(ROUNDS):
         shares, prices = _master(sets, worth, q)
         if bound is not None:
-            best = min(best, (bound(prices), prices), key=lambda found: found[0])
+            best = min(best, (bound(prices), prices), key=lambda bound_and_prices: bound_and_prices[0])
             if best[0] <= float(shares @ worth) / (1 + q) * (1 + ENOUGH) or time.monotonic() - start > seconds:
                 break
         new = pricing(prices)
@@ -70,31 +70,31 @@ def best_mixture(
         if not len(new):
             break
         sets, worth = np.vstack([sets, new]), np.concatenate([worth, utility(new)])
-    used = np.flatnonzero(shares > 1e-9 * shares.max())
-    return Mixture(sets[used], _polish(sets[used], q), prices if bound is None else best[1])
+    support = np.flatnonzero(shares > 1e-9 * shares.max())
+    return Mixture(sets[support], _polish(sets[support], q), prices if bound is None else best[1])
 
 
 def _master(sets: Floats, worth: Floats, q: float) -> tuple[Floats, Floats]:
     """Shares, times 1 + q, and prices: every letter lies in sets of the same total c, and q · shares + c = 1.
 
-    Written with c, the program is as well conditioned at a tiny epsilon, where all columns q + 1_A look alike.
+    Written with c, the program is as well conditioned at a tiny epsilon, where all columns q + 1_A are nearly equal.
     """
     from scipy.optimize import linprog
 
     scale, size, k = max(float(np.abs(worth).max()), 1e-300), 1 / (1 + q), sets.shape[1]
-    alike = np.column_stack([sets.T, -np.ones(k)])
+    coverage = np.column_stack([sets.T, -np.ones(k)])
     total = np.append(np.full(len(sets), q * size), size)
     cost, right = np.append(-worth / scale, 0.0), np.append(np.zeros(k), 1.0)
-    result = linprog(cost, A_eq=np.vstack([alike, total]), b_eq=right, bounds=(0, None), options=TIGHT)
+    result = linprog(cost, A_eq=np.vstack([coverage, total]), b_eq=right, bounds=(0, None), options=TIGHT)
     if result.x is None:
         raise SolverFailed(f"the program that mixes patterns failed: {result.message}")
     return np.maximum(result.x[:-1], 0.0), -result.eqlin.marginals[:-1] * scale
 
 
 def _polish(sets: Floats, q: float) -> Floats:
-    """The shares of these sets solved for anew, so that rows add up to 1 to the last digits.
+    """The shares of these sets, solved again so that rows add up to 1 to full precision.
 
-    They are in proportion to the weights with which the sets cover every letter once, whatever q is.
+    They are proportional to the weights with which the sets cover every letter once, whatever q is.
     """
     weights = np.linalg.lstsq(sets.T, np.ones(sets.shape[1]), rcond=None)[0]
     weights = weights + np.linalg.lstsq(sets.T, 1 - sets.T @ weights, rcond=None)[0]

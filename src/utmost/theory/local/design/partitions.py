@@ -1,4 +1,4 @@
-"""Cutting the sorted alphabet into blocks: the value of a partition, and the best one by Dinkelbach's iteration."""
+"""Partitions of the sorted alphabet into blocks: the value of one, and the best one by Dinkelbach's iteration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_SWEEPS = 100
 
 
 def by_ratio(p0: Floats, p1: Floats) -> Integers:
-    """The letters in the order of P0/P1; those that have neither probability come first."""
+    """The letters in the order of P0/P1; those with probability 0 under both come first."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(p0 + p1 > 0, p0 / (p0 + p1), -1.0)
     return np.argsort(share, kind="stable")
@@ -40,39 +40,39 @@ def value_of(p0: Floats, p1: Floats, divergence: Divergence, q: float, block: In
 def best_cuts(p0: Floats, p1: Floats, divergence: Divergence, q: float) -> Integers:
     """The best partition of sorted letters, as the ends of its blocks; 0 < q < infinity, or q = 0.
 
-    Dinkelbach: for a price t of a block, one sweep maximises sum(phi - t q); the ratio of what it finds is the next t.
+    Dinkelbach: for a price t of a block, one sweep maximises sum(phi - t q); the ratio of the maximiser is the next t.
     It starts from the best two blocks and stops when the ratio no longer grows.
     """
     k = len(p0)
     cuts = best_pair(p0, p1, divergence, q)
     ratio = _ratio(p0, p1, divergence, q, cuts)
     for _ in range(MOST_SWEEPS):
-        found = sweep(p0, p1, divergence, q, ratio * q)
-        higher = _ratio(p0, p1, divergence, q, found)
-        if not higher > ratio:
+        next_cuts = sweep(p0, p1, divergence, q, ratio * q)
+        next_ratio = _ratio(p0, p1, divergence, q, next_cuts)
+        if not next_ratio > ratio:
             break
-        cuts, ratio = found, higher
+        cuts, ratio = next_cuts, next_ratio
     return cuts if k else np.zeros(0, dtype=np.int64)
 
 
 def best_cuts_of(p0: Floats, p1: Floats, divergence: Divergence, q: float, most: int) -> Integers:
-    """The best partition of sorted letters into at most so many blocks: a sweep for each number of blocks."""
+    """The best partition of sorted letters into at most `most` blocks: a sweep for each number of blocks."""
     k = len(p0)
     sums = _sums(p0, p1)
     layer = _phi(divergence, q, *(s[1:] for s in sums))
-    froms, best, cuts = [], layer[-1] / (1 + q), np.array([k])
+    predecessors, best, cuts = [], layer[-1] / (1 + q), np.array([k])
     for count in range(2, min(most, k) + 1):
-        following, came = np.full(k, -np.inf), np.zeros(k, dtype=np.int64)
+        following, predecessor = np.full(k, -np.inf), np.zeros(k, dtype=np.int64)
         for j in range(count - 1, k):
-            reached = layer[count - 2 : j] + _column(sums, divergence, q, j)[count - 1 :]
-            came[j] = int(reached.argmax()) + count - 1
-            following[j] = reached[came[j] - count + 1]
+            candidates = layer[count - 2 : j] + _column(sums, divergence, q, j)[count - 1 :]
+            predecessor[j] = int(candidates.argmax()) + count - 1
+            following[j] = candidates[predecessor[j] - count + 1]
         layer = following
-        froms.append(came)
+        predecessors.append(predecessor)
         if layer[-1] / (1 + count * q) > best:
             best = layer[-1] / (1 + count * q)
             ends = [k]
-            for step in reversed(froms):
+            for step in reversed(predecessors):
                 ends.append(int(step[ends[-1] - 1]))
             cuts = np.array(ends[::-1])
     return cuts
@@ -90,14 +90,14 @@ def sweep(p0: Floats, p1: Floats, divergence: Divergence, q: float, price: float
     """The ends of the contiguous blocks with the largest sum of phi - price: a longest path over k points."""
     k = len(p0)
     sums = _sums(p0, p1)
-    best, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.int64)
+    best, predecessor = np.zeros(k + 1), np.zeros(k + 1, dtype=np.int64)
     for j in range(1, k + 1):
-        reached = best[:j] + _column(sums, divergence, q, j - 1)
-        came[j] = reached.argmax()
-        best[j] = reached[came[j]] - price
+        candidates = best[:j] + _column(sums, divergence, q, j - 1)
+        predecessor[j] = candidates.argmax()
+        best[j] = candidates[predecessor[j]] - price
     ends = [k]
     while ends[-1]:
-        ends.append(int(came[ends[-1]]))
+        ends.append(int(predecessor[ends[-1]]))
     return np.array(ends[-2::-1])
 
 
@@ -113,6 +113,7 @@ def _column(sums: tuple[Floats, Floats, Floats], divergence: Divergence, q: floa
 
 
 def _phi(divergence: Divergence, q: float, first: Floats, second: Floats, gap: Floats) -> Floats:
+    """Phi(q + P0, q + P1) of blocks, from their probabilities and the difference of these."""
     if q > 0 and divergence.mirror is None:  # no limits are needed; the sweeps spend their time here
         t = q + second
         return t * divergence.of(gap / t)

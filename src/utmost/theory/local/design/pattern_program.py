@@ -1,4 +1,4 @@
-"""Any sublinear utility of few letters: LIM's program over all 2^k patterns (Theorem 3.3.4), with its bound."""
+"""The optimal local mechanism for any sublinear utility of few letters: LIM's program over all 2^k patterns (3.3.4)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def linear_program(
 ) -> Solution:
     """The local mechanism with the largest sum of utility(column) over its outputs, for any sublinear utility.
 
-    Splitting a column into patterns of {1, e^eps} loses none of the utilities (LIM Theorem 3.3.2), so the same program
-    also finds the mechanism whose *least* utility of several is the largest.
+    Splitting a column into patterns of {1, e^eps} decreases no sublinear utility (LIM Theorem 3.3.2), so the same
+    program also finds the mechanism that maximises the *least* of several utilities.
 
     Parameters
     ----------
-    utility : callable, or a list of them
+    utility : callable or list of callables
         Takes a column, the probabilities of one output at the k letters, or a matrix with a column per row, and returns
         its utility: homogeneous, u(2z) = 2u(z), and convex. Mutual information, f-divergences and expected gains are
         such sums. Of a list, the worst one counts.
@@ -93,7 +93,7 @@ def linear_program(
 
 
 def _worst_of(several: list[Callable[[Any], Any]], k: int, level: ApproxDP, q: float) -> Solution:
-    """The mechanism whose least utility of several is the largest: one more variable, one more row for each utility."""
+    """The mechanism that maximises the least of several utilities: one more variable, one more row for each utility."""
     from scipy.optimize import linprog
 
     if not several:
@@ -112,32 +112,32 @@ def _worst_of(several: list[Callable[[Any], Any]], k: int, level: ApproxDP, q: f
     )
     if result.x is None:
         raise SolverFailed(f"the program over all patterns failed: {result.message}")
-    used = np.flatnonzero(result.x[:-1] > 1e-9)
-    shares = result.x[used]
+    support = np.flatnonzero(result.x[:-1] > 1e-9)
+    shares = result.x[support]
     for _ in range(3):  # rows add up to 1 to the last digits
-        shares = shares + np.linalg.lstsq(patterns[:, used], 1 - patterns[:, used] @ shares, rcond=None)[0]
+        shares = shares + np.linalg.lstsq(patterns[:, support], 1 - patterns[:, support] @ shares, rcond=None)[0]
     shares = np.maximum(shares, 0.0) / (1 + q)
     weights = np.maximum(-result.ineqlin.marginals, 0.0)
     weights, prices = weights / weights.sum(), -result.eqlin.marginals * scale / (1 + q)
-    value = float((utilities[:, used] @ shares).min())
+    value = float((utilities[:, support] @ shares).min())
     space = complete(k)
     problem = Problem("local.worst_patterns", space, on_edges(space, level), {"utilities": utilities})
-    evidence = {"weights": weights, "prices": prices, "shares": shares, "sets": used}
+    evidence = {"weights": weights, "prices": prices, "shares": shares, "sets": support}
     bound = max(proved_bound(problem, evidence), value)
-    mechanism = Mixture(sets[used], shares, prices).mechanism(q)
+    mechanism = Mixture(sets[support], shares, prices).mechanism(q)
     certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, evidence)
     return Solution(problem, mechanism, value, certificate)
 
 
 def _utilities(utility: Callable[[Any], Any], k: int, q: float) -> Floats:
-    """The utility of every pattern, once it is seen to be sublinear."""
-    found = np.concatenate([_evaluate(utility, q + rows) for rows in _all_sets(k)])
-    _refuse_others(utility, found, k, q)
-    return found
+    """The utility of every pattern; refuses one that is seen not to be sublinear."""
+    utilities = np.concatenate([_evaluate(utility, q + rows) for rows in _all_sets(k)])
+    _require_sublinear(utility, utilities, k, q)
+    return utilities
 
 
 def _all_sets(k: int, rows: int = 2**14) -> list[Floats]:
-    """All sets of letters but the empty one, some thousands at a time."""
+    """All non-empty sets of letters, some thousands at a time."""
     numbers = np.arange(1, 2**k)
     return [
         ((numbers[start : start + rows, None] >> np.arange(k)) & 1).astype(float)
@@ -146,6 +146,7 @@ def _all_sets(k: int, rows: int = 2**14) -> list[Floats]:
 
 
 def _evaluate(utility: Callable[[Any], Any], columns: Floats) -> Floats:
+    """The utility of every column, in one call if the utility takes a matrix."""
     try:
         values = np.asarray(utility(columns), dtype=float)
     except (TypeError, ValueError, IndexError):
@@ -157,7 +158,7 @@ def _evaluate(utility: Callable[[Any], Any], columns: Floats) -> Floats:
     return values
 
 
-def _refuse_others(utility: Callable[[Any], Any], utilities: Floats, k: int, q: float) -> None:
+def _require_sublinear(utility: Callable[[Any], Any], utilities: Floats, k: int, q: float) -> None:
     """Refuse a utility that is not sublinear on some pairs of patterns; a sample, not a proof."""
     pairs = np.random.default_rng(0).integers(1, 2**k, (64, 2))
     one, two = (np.asarray(q + ((pairs[:, i][:, None] >> np.arange(k)) & 1), dtype=float) for i in (0, 1))

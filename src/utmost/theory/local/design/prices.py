@@ -1,8 +1,8 @@
 """Prices of letters that prove a partition optimal: the dual of the program over all 2^k patterns.
 
-At the optimum V, the patterns used (the blocks) cost what they are worth: prices(block) + q V = phi(block). That leaves
-a flat set of candidates. From a point in it, every pattern that still exceeds its price is projected away in turn
-(Kaczmarz), until none is left or time is up; the rigorous bound then says how far it came.
+At the optimum V, the patterns in use (the blocks) cost exactly their utility: prices(block) + q V = phi(block). That
+leaves an affine set of candidates. From a point in it, the constraint of every pattern that still exceeds its price is
+projected on in turn (Kaczmarz), until none is violated or time is up; the rigorous bound then measures the result.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.privacy.divergences import Divergence
 
 ROUNDS, IDLE, PATIENCE = 300, 40, 2 * 10**6
-"""How many searches at most, in all and in a row that bring nothing, and how many letters they may look at."""
+"""The largest number of sweeps, in all and in a row without progress, and of letters that they may visit."""
 OVERSHOOT, HALVINGS = 1.4, 20
-"""How much further than needed prices are moved, and how often an interval is halved to find where a letter enters."""
+"""The over-relaxation of a projection, and the bisection steps to find where a letter enters."""
 
 
 def find_prices(p0: Floats, p1: Floats, divergence: Divergence, q: float, block: Integers, value: float) -> Floats:
-    """Prices that the patterns exceed as little as was found possible."""
+    """Prices with the smallest violation found over all patterns."""
     k = len(p0)
     a0, a1 = (np.bincount(block, values).astype(float) for values in (p0, p1))
     pieces = divergence.pieces(q / (1 + q), (1 + q) / q)
@@ -40,13 +40,13 @@ def find_prices(p0: Floats, p1: Floats, divergence: Divergence, q: float, block:
             best, least = prices, worst
         if worst <= tolerance or idle > IDLE:
             break
-        seen = prices
+        prices_before = prices
         for event in _local_peaks(excess, tolerance):
             inside = np.zeros(k)
             np.add.at(inside, letters[: event + 1], signs[: event + 1])
             step = mass * (inside - np.bincount(block, share * inside)[block])  # leaves what the blocks cost
             length = float(step @ inside)
-            missing = float(excess[event]) - float((prices - seen) @ inside)
+            missing = float(excess[event]) - float((prices - prices_before) @ inside)
             if length > 0 and missing > 0:
                 prices = prices + OVERSHOOT * missing / length * step
     return best
@@ -55,11 +55,11 @@ def find_prices(p0: Floats, p1: Floats, divergence: Divergence, q: float, block:
 def _sweep(
     p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Floats
 ) -> tuple[Integers, Integers, Floats]:
-    """The sets of letters worth more than their price on some tangent, by events: a letter comes in (+1) or goes (-1).
+    """The sets of letters worth more than their price on some tangent, by events: a letter enters (+1) or leaves (-1).
 
     On the tangent at ratio e^x a letter is worth alpha(x) P0 + beta(x) P1, which rises up to the letter's own ratio and
-    falls from there: so it comes in once and goes once, at points found by bisection. Also what each set exceeds its
-    price by after the event.
+    falls from there: so it enters once and leaves once, at points found by bisection. Also by how much each set exceeds
+    its price after the event.
     """
     end = math.log1p(1 / q)  # ratios of a private mechanism lie between e^-eps and e^eps
 
@@ -68,15 +68,15 @@ def _sweep(
         return np.asarray(alpha * p0[letters] + beta * p1[letters] - prices[letters])
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = np.clip(np.where(p0 + p1 > 0, np.log(p0) - np.log(p1), 0.0), -end, end)
-    taken = np.flatnonzero(surplus(own, np.arange(len(p0))) > 0)
-    letters, signs = np.tile(taken, 2), np.repeat([1, -1], len(taken))
-    without, within = -end * signs.astype(float), own[letters]
+        own_log_ratio = np.clip(np.where(p0 + p1 > 0, np.log(p0) - np.log(p1), 0.0), -end, end)
+    entering = np.flatnonzero(surplus(own_log_ratio, np.arange(len(p0))) > 0)
+    letters, signs = np.tile(entering, 2), np.repeat([1, -1], len(entering))
+    outside, inside = -end * signs.astype(float), own_log_ratio[letters]
     for _ in range(HALVINGS):
-        middle = (without + within) / 2
-        more = surplus(middle, letters) > 0
-        without, within = np.where(more, without, middle), np.where(more, middle, within)
-    order = np.lexsort((-signs, without))
+        middle = (outside + inside) / 2
+        in_set = surplus(middle, letters) > 0
+        outside, inside = np.where(in_set, outside, middle), np.where(in_set, middle, inside)
+    order = np.lexsort((-signs, outside))
     letters, signs = letters[order], signs[order]
     first, second, paid = (np.cumsum(signs * values[letters]) for values in (p0, p1, prices))
     first, second = np.maximum(first, 0.0), np.maximum(second, 0.0)
@@ -85,27 +85,27 @@ def _sweep(
 
 
 def _start(p0: Floats, p1: Floats, q: float, block: Integers, value: float, alpha: Floats, beta: Floats) -> Floats:
-    """Prices at which every block costs what it is worth, shared out by the room its letters have."""
-    worth = np.full(len(p0), -np.inf)
-    own = alpha[block] * p0 + beta[block] * p1
+    """Prices at which every block costs exactly its utility, divided by the slack that its letters have."""
+    best_elsewhere = np.full(len(p0), -np.inf)
+    own_worth = alpha[block] * p0 + beta[block] * p1
     for j, (a, b) in enumerate(zip(alpha.tolist(), beta.tolist(), strict=True)):
-        worth = np.where(block == j, worth, np.maximum(worth, a * p0 + b * p1))
-    room = np.maximum(own - worth, 0.0) if len(alpha) > 1 else np.ones_like(p0)
+        best_elsewhere = np.where(block == j, best_elsewhere, np.maximum(best_elsewhere, a * p0 + b * p1))
+    room = np.maximum(own_worth - best_elsewhere, 0.0) if len(alpha) > 1 else np.ones_like(p0)
     room = np.where(np.bincount(block, room)[block] > 0, room, p0 + p1 + 1e-300)
-    left = np.maximum(q * (value - (alpha + beta)), 0.0)
-    return np.asarray(own - left[block] * room / np.bincount(block, room)[block])
+    deficit = np.maximum(q * (value - (alpha + beta)), 0.0)
+    return np.asarray(own_worth - deficit[block] * room / np.bincount(block, room)[block])
 
 
 def _local_peaks(excess: Floats, tolerance: float, most: int = 12) -> list[int]:
     """The events after which a pattern exceeds its price by more than its neighbours in the sweep, worst first."""
-    before, after = np.append(-np.inf, excess[:-1]), np.append(excess[1:], -np.inf)
-    peaks = np.flatnonzero((excess > tolerance) & (excess >= before) & (excess > after))
+    previous, following = np.append(-np.inf, excess[:-1]), np.append(excess[1:], -np.inf)
+    peaks = np.flatnonzero((excess > tolerance) & (excess >= previous) & (excess > following))
     return [int(i) for i in peaks[np.argsort(-excess[peaks])][:most]]
 
 
 def _one_round(p0: Floats, p1: Floats, q: float, block: Integers, value: float, pieces: Floats) -> Floats:
-    """Prices for a maximum of straight lines: every block lies on the line that touches it."""
+    """Prices for a piecewise linear divergence: every block lies on the line that is active at it."""
     a0, a1 = (np.bincount(block, values) for values in (p0, p1))
-    touching = (np.outer(q + a0, pieces[:, 0]) + np.outer(q + a1, pieces[:, 1])).argmax(axis=1)
-    alpha, beta = pieces[touching].T
+    active = (np.outer(q + a0, pieces[:, 0]) + np.outer(q + a1, pieces[:, 1])).argmax(axis=1)
+    alpha, beta = pieces[active].T
     return _start(p0, p1, q, block, value, alpha, beta)

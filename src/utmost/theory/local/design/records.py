@@ -2,9 +2,9 @@
 
 LIM names both as open directions. *Several hypotheses*: one mechanism for all pairs of them, by the worst pair or on
 average, is a program over patterns. *Correlated data*: one record holds the bits of several people, so the hypotheses
-are about their joint law, and each person is promised that their own bits hardly matter. Neighbouring records differ in
-one person's bits; columns are mixtures of the extreme ones of that graph in place of the patterns, and the best mixture
-is a linear program, which bounds every private mechanism by its prices.
+are about their joint law, and the privacy of each person is protected. Neighbouring records differ in one person's
+bits; columns are mixtures of the extreme ones of that graph in place of the patterns, and the best mixture is a linear
+program, whose dual prices bound every private mechanism.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from utmost.theory.local.patterns import divergence_between
 def for_hypotheses(
     laws: Sequence[ArrayLike], privacy: Privacy, divergence: Chosen = "kl", criterion: str = "worst"
 ) -> Solution:
-    """The local mechanism that tells m hypotheses apart: the worst, or the average, divergence of two of them.
+    """The local mechanism that separates m hypotheses best, by the worst or the average divergence of two of them.
 
     Parameters
     ----------
-    laws : sequence of distributions
+    laws : sequence of arrays
         A person's letter under each hypothesis, all over the same letters; at most 12 letters.
     privacy : PureDP or number
-        What each person is promised.
-    divergence : str or convex function
+        The level for each person.
+    divergence : str or callable
         As in `for_testing`.
     criterion : "worst" or "average"
         min over i != j of D(M_i || M_j), or their mean over all ordered pairs (LIM 5.2).
@@ -72,23 +72,23 @@ def for_hypotheses(
 
 
 def for_records(space: Space, p0: ArrayLike, p1: ArrayLike, privacy: Privacy, divergence: Chosen = "kl") -> Solution:
-    """The mechanism on records of several people that tells two joint laws apart best, each person protected.
+    """The mechanism on records of several people that separates two joint laws best, with privacy for each person.
 
     Parameters
     ----------
     space : Space
         The records, neighbours being those that differ in one person's bits: `um.hamming(3, 2)` for three people with
         a bit each. At most some thousand extreme columns: three bits, or a cycle of ten.
-    p0, p1 : distributions over the records
-        Their joint law under both hypotheses; it may be correlated in any way.
+    p0, p1 : array of float
+        Distributions over the records: their joint law under both hypotheses, correlated in any way.
     privacy : PureDP or number
-        What each person is promised, above 0 and finite.
-    divergence : str or convex function
+        The level for each person, above 0 and finite.
+    divergence : str or callable
         As in `for_testing`.
 
     Examples
     --------
-    Two people who answer alike, or not: each bit alone says nothing.
+    Two people who answer alike, or not: each bit alone carries no information.
 
     >>> import utmost as um
     >>> alike, unlike = [0.4, 0.1, 0.1, 0.4], [0.1, 0.4, 0.4, 0.1]
@@ -106,18 +106,21 @@ def for_records(space: Space, p0: ArrayLike, p1: ArrayLike, privacy: Privacy, di
         raise UnsupportedLevel(f"{level} leaves no program to solve; give an epsilon above 0 and below 50.")
     columns = extreme_columns(space, level)
     worth = f.perspective(columns @ first, columns @ second, columns @ (first - second))
-    found = linprog(-worth, A_eq=columns.T, b_eq=np.ones(len(first)), bounds=(0, None), method="highs")
-    if found.x is None:
-        raise SolverFailed(f"the linear program over columns failed: {found.message}")
-    used = np.flatnonzero(found.x > 1e-12)
+    solution = linprog(-worth, A_eq=columns.T, b_eq=np.ones(len(first)), bounds=(0, None), method="highs")
+    if solution.x is None:
+        raise SolverFailed(f"the linear program over columns failed: {solution.message}")
+    support = np.flatnonzero(solution.x > 1e-12)
     levels = on_edges(space, level)
-    matrix = (found.x[used, None] * columns[used]).T
+    matrix = (solution.x[support, None] * columns[support]).T
     matrix, _ = mix_until_private(matrix / matrix.sum(axis=1, keepdims=True), levels)
     saved: Any = f.name if f.name != "custom" else f
     problem = Problem("local.records", space, levels, {"p0": first, "p1": second, "divergence": saved})
-    evidence = {"prices": -found.eqlin.marginals}
+    evidence = {"prices": -solution.eqlin.marginals}
     value = divergence_between(matrix, first, second, f)
     bound = max(proved_bound(problem, evidence), value)
-    mechanism, how = FiniteMechanism(matrix, space.points, range(len(used))), EXTREME_COLUMNS.format(whole=len(columns))
-    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, evidence, method=how)
+    mechanism, method = (
+        FiniteMechanism(matrix, space.points, range(len(support))),
+        EXTREME_COLUMNS.format(whole=len(columns)),
+    )
+    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, evidence, method=method)
     return Solution(problem, mechanism, value, certificate)

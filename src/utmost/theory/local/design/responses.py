@@ -1,7 +1,8 @@
-"""Responses of a survey: drawn exactly, kept on a person's device, read by the server.
+"""Responses of a survey: drawn exactly, stored on a person's device, read by the server.
 
-A response is a set of categories that favours sets with the true one. One that is kept is given again when the question
-is asked again. The server reads responses by name or by position, and refuses those that cannot be its survey's own.
+A response is a set of categories; sets with the true one are more likely. A stored response is repeated when the
+question is asked again. The server reads responses by name or by position, and refuses those that cannot belong to its
+survey.
 """
 
 from __future__ import annotations
@@ -25,17 +26,19 @@ BEYOND_DOUBT = 1e-9
 """Responses that are less likely than this, whatever people answered, are not this survey's."""
 ENTRIES_AT_ONCE = 2**22
 FORMAT, VERSION = "utmost-survey-response", 1
-"""Of a file that keeps a response."""
+"""The format of a file that stores a response."""
 
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """Responses as positions of categories: what `Survey.draw` makes, and `Survey.estimate` and `decide` take.
+    """Responses as positions of categories: returned by `Survey.draw`, accepted by `Survey.estimate` and `decide`.
 
     Attributes
     ----------
-    survey : the identity of the survey they answer
-    positions : a row per response, the positions of the categories that it names
+    survey : str
+        The identity of the survey they answer.
+    positions : array of int
+        A row per response: the positions of the categories that it names.
     """
 
     survey: str
@@ -46,7 +49,7 @@ class Responses:
 
 
 def read_responses(responses: Any, index: Mapping[Any, int], size: int, identity: str) -> NDArray[np.int64]:
-    """Responses as positions, a row each; one that no client can have sent is refused by its number."""
+    """Responses as positions, a row each; refuses one that no client can have sent, by its number."""
     if isinstance(responses, Responses):
         if responses.survey != identity:
             raise InvalidInput(f"these are responses to the survey {responses.survey[:16]}, not to {identity[:16]}.")
@@ -76,8 +79,8 @@ def read_responses(responses: Any, index: Mapping[Any, int], size: int, identity
 def require_possible(table: NDArray[np.int64], categories: Sequence[Any], inside: float, beside: float) -> None:
     """Refuse responses that name a category so rarely or so often that no answers explain it.
 
-    Whatever people answered, the number of responses that name a category lies between two binomials, that of nobody
-    having it and that of everybody having it.
+    Whatever people answered, the number of responses that name a category lies stochastically between two binomials:
+    that of a category which nobody has and that of one which everybody has.
     """
     from scipy.special import betainc
 
@@ -96,15 +99,15 @@ def require_possible(table: NDArray[np.int64], categories: Sequence[Any], inside
 
 
 def _name(part: Any) -> Any:
-    """A category as it may come out of a file or an array."""
+    """A category as read from a file or an array, as a plain value."""
     return part.item() if isinstance(part, np.generic) else tuple(map(_name, part)) if isinstance(part, list) else part
 
 
 def draw_sets(true: NDArray[np.int64], k: int, size: int, inside: Fraction) -> NDArray[np.int64]:
-    """Sets of `size` of k categories, each a sorted row, that hold the true one with probability `inside`.
+    """Sets of `size` of k categories, each a sorted row, that contain the true one with probability `inside`.
 
-    No branch and no order depends on the truth. Uniform sets among the other categories (Floyd's algorithm); where the
-    coin falls inside, one of their members, chosen uniformly, gives way to the true one.
+    No branch and no order depends on the truth. Uniform sets among the other categories (Floyd's algorithm); with
+    probability `inside`, one of their members, chosen uniformly, is replaced by the true one.
     """
     if size == 1:
         return _draw_rows(true, k, size, inside)
@@ -114,33 +117,34 @@ def draw_sets(true: NDArray[np.int64], k: int, size: int, inside: Fraction) -> N
 
 
 def _draw_rows(true: NDArray[np.int64], k: int, size: int, inside: Fraction) -> NDArray[np.int64]:
+    """The sets of `draw_sets`, all at once."""
     n = len(true)
-    if inside * k == size:  # responses say nothing, so they must not even look
+    if inside * k == size:  # responses carry no information, so they must not even read the answers
         return np.sort(_subsets(n, size, k), axis=1)
-    chosen = _subsets(n, size, k - 1)
-    chosen += chosen >= true[:, None]
+    sets = _subsets(n, size, k - 1)
+    sets += sets >= true[:, None]
     rest = 2**WORD - int(inside * 2**WORD)
     hit = uniform_words(WORD, n) >= np.uint64(rest)
     if size == 1:
-        return np.where(hit, true, chosen[:, 0])[:, None]
+        return np.where(hit, true, sets[:, 0])[:, None]
     rows, place = np.arange(n), uniform_below(size, n)
-    chosen[rows, place] = np.where(hit, true, chosen[rows, place])
-    return np.sort(chosen, axis=1)
+    sets[rows, place] = np.where(hit, true, sets[rows, place])
+    return np.sort(sets, axis=1)
 
 
 def _subsets(n: int, size: int, among: int) -> NDArray[np.int64]:
-    """Uniform sets of `size` numbers below `among`, a row each, exactly (Floyd): ties take the newest number."""
-    chosen = np.empty((n, size), dtype=np.int64)
+    """Exactly uniform sets of `size` numbers below `among`, a row each (Floyd): a repeat is replaced by the newest."""
+    sets = np.empty((n, size), dtype=np.int64)
     for i in range(size):
         newest = among - size + i
-        drawn = uniform_below(newest + 1, n)
-        taken = (chosen[:, :i] == drawn[:, None]).any(axis=1)
-        chosen[:, i] = np.where(taken, newest, drawn)
-    return chosen
+        draws = uniform_below(newest + 1, n)
+        repeats = (sets[:, :i] == draws[:, None]).any(axis=1)
+        sets[:, i] = np.where(repeats, newest, draws)
+    return sets
 
 
-def read_kept(path: Path, identity: str) -> Any:
-    """The response that a file keeps for this survey; None if there is no file."""
+def read_stored_response(path: Path, identity: str) -> Any:
+    """The stored response of a file to this survey; None if there is no file."""
     if not path.exists():
         return None
     content = read_checked(path, FORMAT, VERSION, "kept response")
@@ -152,11 +156,11 @@ def read_kept(path: Path, identity: str) -> Any:
         raise BadFile(f"{path} does not hold a kept response; move it away to answer anew.") from None
 
 
-def keep(path: Path, identity: str, response: Any) -> Any:
-    """Keep a response before it is shown; if another program was quicker, its response is the one that counts."""
+def store_response(path: Path, identity: str, response: Any) -> Any:
+    """Store a response before it is shown; if another process stored one first, return that one."""
     content = {"format": FORMAT, "version": VERSION, "survey": identity, "response": label_to_json(response)}
     try:
         write_checked(path, content, anew=True)
     except FileExistsError:
-        return read_kept(path, identity)
+        return read_stored_response(path, identity)
     return response

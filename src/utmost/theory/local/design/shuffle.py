@@ -1,10 +1,10 @@
-"""What a shuffler adds: the central level of n local responses once order and identity are gone.
+"""Privacy amplification by shuffling: the central level of n local responses without order and identity.
 
-Whoever sees only how often each response came sees one person among n. For two categories the others' worst answers
-are found by trying all of them, which is exact. For more there are bounds that hold whatever the others answered: each
-of them sends, with some probability, a response that does not depend on their answer (the blanket of Balle, Bell,
-Gascón and Nissim 2019) or that is drawn as if they had one of the two answers to be told apart (the clones of Feldman,
-McMillan and Talwar 2021). Everything else about them is given away.
+An observer of the shuffled responses sees only how often each one came. For two categories the others' worst answers
+are found by enumeration, which is exact. For more there are bounds that hold whatever the others answered: each of them
+sends, with some probability, a response that does not depend on their answer (the blanket of Balle, Bell, Gascón and
+Nissim 2019) or that is drawn as if they had one of the two answers to be distinguished (the clones of Feldman, McMillan
+and Talwar 2021). Everything else about them is assumed known.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from utmost.theory.local.design.alphabet import pure_level
 from utmost.theory.local.design.survey import Survey
 
 MOST_TRIED = 2000
-"""How many people at most for trying every number of others that say yes."""
+"""The largest number of people for which every number of others with the answer yes is tried."""
 LEFT_OUT = 1e-3
-"""Tallies less likely than this share of delta, together, are counted as if they gave everything away."""
+"""Tallies whose total probability is below this share of delta count as if they revealed everything."""
 BLOCKS, STEPS = 24, 40
 
 
@@ -36,10 +36,14 @@ class Shuffled:
 
     Attributes
     ----------
-    people : how many responded
-    epsilon, delta : anybody who sees the shuffled responses learns about one person no more than this level allows
-    exact : whether no smaller epsilon holds at this delta, up to floating point; otherwise it is an upper bound
-    reason : how it was found
+    people : int
+        How many responded.
+    epsilon, delta : float
+        The level of the shuffled responses as a whole.
+    exact : bool
+        Whether no smaller epsilon holds at this delta, up to floating point; otherwise it is an upper bound.
+    reason : str
+        The argument behind the level, in words.
     """
 
     people: int
@@ -50,7 +54,7 @@ class Shuffled:
 
     @property
     def level(self) -> ApproxDP:
-        """The level, to account with."""
+        """The level, for accounting."""
         return ApproxDP(self.epsilon, self.delta)
 
     def __str__(self) -> str:
@@ -59,9 +63,9 @@ class Shuffled:
 
 
 def shuffled(survey: Survey | Any, n: int, delta: Number) -> Shuffled:
-    """The central level that n responses have together if a shuffler strips order and identity.
+    """The central level of n responses together if a shuffler removes order and identity.
 
-    It needs a shuffler that people trust to shuffle: the local promise holds without it, the central one only with it.
+    It needs a trusted shuffler: the local guarantee holds without it, the central one only with it.
 
     Parameters
     ----------
@@ -69,9 +73,9 @@ def shuffled(survey: Survey | Any, n: int, delta: Number) -> Shuffled:
         The survey whose responses are shuffled. A level or number stands for any local mechanism at that level, a whole
         form of several questions for example: then the bound holds for all of them.
     n : int
-        How many people respond. One of them is looked at; the others may have answered anything.
+        How many people respond. The level protects each of them, whatever the others answered.
     delta : number
-        The delta of the central level, above 0: with probability delta more may be learnt.
+        The delta of the central level, above 0.
 
     Returns
     -------
@@ -81,43 +85,45 @@ def shuffled(survey: Survey | Any, n: int, delta: Number) -> Shuffled:
     Examples
     --------
     >>> import utmost as um
-    >>> found = um.local.shuffled(um.local.survey(["no", "yes"], 1.0), 1000, 1e-6)
-    >>> round(found.epsilon, 6), found.exact
+    >>> central = um.local.shuffled(um.local.survey(["no", "yes"], 1.0), 1000, 1e-6)
+    >>> round(central.epsilon, 6), central.exact
     (0.126614, True)
     >>> um.local.shuffled(um.local.survey(range(10), 1.0), 1000, 1e-6).exact
     False
     """
     people = as_whole(n, "n", 1)
-    wanted = float(as_rational(delta, "delta"))
-    if not 0 < wanted < 1:
+    target_delta = float(as_rational(delta, "delta"))
+    if not 0 < target_delta < 1:
         raise InvalidInput(f"delta is {delta!r}; give a number between 0 and 1: without one, shuffling adds nothing.")
     level = survey.level if isinstance(survey, Survey) else pure_level(survey)
     if isinstance(survey, Survey) and survey.inside == survey.beside:
-        return Shuffled(people, 0.0, wanted, True, "responses do not depend on the answers")
+        return Shuffled(people, 0.0, target_delta, True, "responses do not depend on the answers")
     if (isinstance(survey, Survey) and survey.odds is None) or math.isinf(level.log_growth):
-        return Shuffled(people, math.inf, wanted, False, "the level promises nothing")
+        return Shuffled(people, math.inf, target_delta, False, "the level promises nothing")
     local = math.log(survey.odds) if isinstance(survey, Survey) and survey.odds else level.log_growth
     if isinstance(survey, Survey) and len(survey.categories) == 2:
         truth = float(survey.inside)
         if people <= MOST_TRIED:
-            law, reason = _tried(people, truth), "the worst of all answers of the others"
-            return Shuffled(people, _least_epsilon(law, local, wanted), wanted, True, reason)
-        bound = _clones(people, 2 * (1 - truth), truth, wanted)
+            law, reason = _exact_delta(people, truth), "the worst of all answers of the others"
+            return Shuffled(people, _least_epsilon(law, local, target_delta), target_delta, True, reason)
+        bound = _clones(people, 2 * (1 - truth), truth, target_delta)
         reason = "the blanket of the others' coins"
-        return Shuffled(people, _least_epsilon(bound, local, wanted), wanted, False, reason)
+        return Shuffled(people, _least_epsilon(bound, local, target_delta), target_delta, False, reason)
     grown = math.exp(-local)
     ways: list[tuple[Callable[[float], float], str]] = [
-        (_clones(people, grown, 1 / (1 + grown), wanted), "clones of the two answers")
+        (_clones(people, grown, 1 / (1 + grown), target_delta), "clones of the two answers")
     ]
     if isinstance(survey, Survey) and survey.size == 1:
         k = len(survey.categories)
-        ways.append((_blanket(people, k, float(survey.inside), wanted), "the blanket of the others' random responses"))
-    epsilon, reason = min((_least_epsilon(law, local, wanted), reason) for law, reason in ways)
-    return Shuffled(people, epsilon, wanted, False, reason)
+        ways.append(
+            (_blanket(people, k, float(survey.inside), target_delta), "the blanket of the others' random responses")
+        )
+    epsilon, reason = min((_least_epsilon(law, local, target_delta), reason) for law, reason in ways)
+    return Shuffled(people, epsilon, target_delta, False, reason)
 
 
 def _least_epsilon(delta_of: Callable[[float], float], local: float, delta: float) -> float:
-    """The least epsilon at which the delta is small enough, from above; never more than the local one."""
+    """The least epsilon whose delta is at most `delta`, by bisection, rounded up; at most the local one."""
     if delta_of(0.0) <= delta:
         return 0.0
     low, high = 0.0, local
@@ -127,25 +133,25 @@ def _least_epsilon(delta_of: Callable[[float], float], local: float, delta: floa
     return high
 
 
-def _tried(n: int, truth: float) -> Callable[[float], float]:
+def _exact_delta(n: int, truth: float) -> Callable[[float], float]:
     """The exact delta for two categories: the worst over k, how many of the n - 1 others have the answer yes.
 
-    Telling yes from no with k of them is telling no from yes with n - 1 - k, so one direction is enough.
+    Distinguishing yes from no with k of them is distinguishing no from yes with n - 1 - k, so one direction suffices.
     """
     from scipy.stats import binom
 
-    lie, others = 1 - truth, np.zeros((n, n))
+    lie, yes_counts = 1 - truth, np.zeros((n, n))
     for k in range(n):
-        others[k] = np.convolve(binom.pmf(np.arange(k + 1), k, truth), binom.pmf(np.arange(n - k), n - 1 - k, lie))
-    here, before = np.pad(others, ((0, 0), (0, 1))), np.pad(others, ((0, 0), (1, 0)))
+        yes_counts[k] = np.convolve(binom.pmf(np.arange(k + 1), k, truth), binom.pmf(np.arange(n - k), n - 1 - k, lie))
+    here, before = np.pad(yes_counts, ((0, 0), (0, 1))), np.pad(yes_counts, ((0, 0), (1, 0)))
     yes, no = here * lie + before * truth, here * truth + before * lie
     return lambda epsilon: float(np.maximum(yes - math.exp(epsilon) * no, 0.0).sum(axis=1).max())
 
 
 def _clones(n: int, share: float, truth: float, delta: float) -> Callable[[float], float]:
-    """The delta if each other person flips a fair coin in public with this probability, and says nothing otherwise.
+    """The delta if each other person publishes a fair coin with probability `share`, and nothing otherwise.
 
-    One person says the truth about a bit with probability `truth`: Feldman, McMillan and Talwar 2021, Theorem 3.2.
+    One person reports a bit truthfully with probability `truth`: Feldman, McMillan and Talwar 2021, Theorem 3.2.
     With c coins the best event is "at least t heads", so its probabilities are tails of binomials.
     """
     coins, chance, missing = _likely(n - 1, share, delta)
@@ -163,7 +169,7 @@ def _clones(n: int, share: float, truth: float, delta: float) -> Callable[[float
 
 
 def _blanket(n: int, k: int, truth: float, delta: float) -> Callable[[float], float]:
-    """The delta if each other person either sends one of k categories at random, or says nothing (Balle et al. 2019).
+    """The delta if each other person sends either one of k categories at random or nothing (Balle et al. 2019).
 
     With m responses, this person's among them, a and b of which name the two answers, the probability is
     (k/m)(q(m - a) + p a) times that of random responses, and with the answers exchanged b takes the place of a.
@@ -177,33 +183,33 @@ def _blanket(n: int, k: int, truth: float, delta: float) -> Callable[[float], fl
 
     def delta_of(epsilon: float) -> float:
         grown, total, lift = math.exp(epsilon), missing, truth - q
-        for m, share, (named, likely, left) in zip(sizes.tolist(), shares.tolist(), tables, strict=True):
+        for m, share, (named, likely, tail) in zip(sizes.tolist(), shares.tolist(), tables, strict=True):
             least = (q * m * (grown - 1) / lift + grown * named) / (1 + grown)  # of a, for which here exceeds there
             t = np.floor(least) + 1
             constant = q * m * (1 - grown) - lift * grown * named
             slope = lift * (1 + grown) * named / 2
             worth = constant * _at_least(named, t) + slope * _at_least(np.maximum(named - 1, 0), t - 1)
-            total += share * (min(1.0, k / m * math.fsum(likely * np.maximum(worth, 0.0))) + left)
+            total += share * (min(1.0, k / m * math.fsum(likely * np.maximum(worth, 0.0))) + tail)
         return total
 
     return delta_of
 
 
 def _likely(n: int, share: float, delta: float) -> tuple[Floats, Floats, float]:
-    """The likely values of a binomial, their probabilities, and what the others have together."""
+    """The likely values of a binomial, their probabilities, and the total probability of the others."""
     from scipy.stats import binom
 
     small = LEFT_OUT * delta / 2
     low, high = (int(x) for x in (binom.ppf(small, n, share), binom.isf(small, n, share)))
     values = np.arange(max(low, 0), min(high, n) + 1)
-    left = float(binom.cdf(low - 1, n, share) + binom.sf(high, n, share))
-    return values.astype(float), np.asarray(binom.pmf(values, n, share)), left
+    tail = float(binom.cdf(low - 1, n, share) + binom.sf(high, n, share))
+    return values.astype(float), np.asarray(binom.pmf(values, n, share)), tail
 
 
 def _at_least(coins: Floats, t: Floats) -> Floats:
-    """The probability of at least t heads among so many fair coins."""
+    """The probability of at least t heads among `coins` fair coins."""
     from scipy.special import betainc
 
     inside = (t >= 1) & (t <= coins)
-    found = betainc(np.where(inside, t, 1.0), np.where(inside, coins - t + 1, 1.0), 0.5)
-    return np.where(inside, found, np.where(t <= 0, 1.0, 0.0))
+    tail = betainc(np.where(inside, t, 1.0), np.where(inside, coins - t + 1, 1.0), 0.5)
+    return np.where(inside, tail, np.where(t <= 0, 1.0, 0.0))

@@ -1,4 +1,4 @@
-"""The simple local mechanisms: what the optimum is compared with, and equals at either end of the scale."""
+"""The standard local mechanisms: baselines that the optimum equals at very small or very large epsilon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from utmost.theory.priors.design.geometric import geometric as truncated_geometr
 
 MOST_OUTPUTS = 10**5
 MOST_MET, MOST_SUMMED, UNITS = 40, 400, 2**20
-"""Up to how many letters two halves of the alphabet are met; how many are summed in units; how many units make 1."""
+"""Up to how many letters the search meets in the middle; how many letters the dynamic program takes; units per 1."""
 REGROUPINGS, GROUP = 20, 28
 
 
@@ -46,8 +46,8 @@ def binary(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> FiniteMechanism:
 def binary_for_information(prior: ArrayLike, privacy: Privacy) -> FiniteMechanism:
     """Randomised response on "x in T", for the set T with probability nearest to one half (LIM (3.21), (3.22)).
 
-    Finding T is a number partition: exact up to 40 letters, and within a proved error beyond (400 letters: 2e-4, and
-    nearly always to the last digits).
+    Finding T is number partitioning: exact up to 40 letters, and within a proved error beyond (400 letters: 2e-4, and
+    nearly always to full precision).
 
     Examples
     --------
@@ -61,7 +61,7 @@ def binary_for_information(prior: ArrayLike, privacy: Privacy) -> FiniteMechanis
 
 @cites("LIM-theorem-3.4.4", "LIM-theorem-3.5.3")
 def randomized_response(k: int, privacy: Privacy) -> FiniteMechanism:
-    """The true letter e^eps times as likely as any other (Warner 1965; LIM (3.16)).
+    """k-ary randomised response: the true letter is e^eps times as likely as any other (Warner 1965; LIM (3.16)).
 
     Examples
     --------
@@ -73,10 +73,10 @@ def randomized_response(k: int, privacy: Privacy) -> FiniteMechanism:
 
 
 def subset(k: int, privacy: Privacy, size: int | None = None) -> FiniteMechanism:
-    """A random set of `size` letters, e^eps times as likely if it holds the true one (Wang et al. 2016; Ye and Barg).
+    """Subset selection: a random set of `size` letters, e^eps times as likely if it contains the true one.
 
-    Without a size, the one that tells most about a letter when all are equally likely. Outputs are all sets, so few
-    letters; `local.survey` draws sets of any size without listing them.
+    Wang et al. 2016; Ye and Barg 2018. By default the size with the largest mutual information for a uniform prior.
+    All sets are listed as outputs, so only for few letters; `local.survey` draws sets without listing them.
 
     Examples
     --------
@@ -103,10 +103,10 @@ def subset(k: int, privacy: Privacy, size: int | None = None) -> FiniteMechanism
 
 @cites("LIM-theorem-3.6.1")
 def quaternary(privacy: Level | Number) -> FiniteMechanism:
-    """One bit at (eps, delta): told outright with probability delta, else randomised response (LIM (3.26)).
+    """One bit at (eps, delta): revealed with probability delta, else randomised response (LIM (3.26)).
 
-    Every (eps, delta) mechanism on one bit can be simulated from it (LIM Theorem 3.6.1). Outputs 0 and 1 are sure,
-    2 leans to 1 and 3 to 0, as in LIM.
+    Every (eps, delta) mechanism on one bit can be simulated from it (LIM Theorem 3.6.1). Outputs 0 and 1 are certain,
+    2 favours 1 and 3 favours 0, as in LIM.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def quaternary(privacy: Level | Number) -> FiniteMechanism:
 
 
 def geometric(k: int, privacy: Privacy) -> FiniteMechanism:
-    """Geometric noise on the numbers 0..k-1, scaled to their range (LIM 3.4.2): the usual way, for comparison.
+    """Geometric noise on the numbers 0..k-1, scaled to their range (LIM 3.4.2): the usual approach, for comparison.
 
     Examples
     --------
@@ -139,12 +139,12 @@ def geometric(k: int, privacy: Privacy) -> FiniteMechanism:
 
 
 def halves(prior: Floats) -> NDArray[np.bool_]:
-    """A set of letters with probability nearest to one half, as a mask that holds the first letter.
+    """A set of letters with probability nearest to one half, as a mask that contains the first letter.
 
-    Exact up to 40 letters: all sets of one half of the letters, met with all sets of the other half. Beyond, a dynamic
-    program over the sums of the 400 likeliest, in units of 2^-20, is no further from the nearest than those roundings
-    add up to, one unit for every letter, plus the likeliest of the letters left over, if there are any; then random
-    groups of letters are solved exactly, the others given, which brings it nearer, most often to the last digits.
+    Exact up to 40 letters, by meeting in the middle. Beyond, a dynamic program over the sums of the 400 likeliest, in
+    units of 2^-20, has an error of at most the total rounding, one unit for every letter, plus the probability of the
+    likeliest remaining letter, if there are any; then random groups of letters are solved exactly with the others
+    fixed, which improves it, most often to full precision.
     """
     k = len(prior)
     mask = _nearest(prior, 0.5) if k <= MOST_MET else _nearly_half(prior)
@@ -152,20 +152,23 @@ def halves(prior: Floats) -> NDArray[np.bool_]:
 
 
 def _nearest(values: Floats, target: float) -> NDArray[np.bool_]:
-    """The set whose sum is nearest to a target: for every set of the first half, the best one of the second."""
+    """The set whose sum is nearest to a target, by meeting in the middle: the best second half for every first."""
     cut = (len(values) + 1) // 2
     first, second = (np.append(0.0, subset_sums(part)) for part in (values[:cut], values[cut:]))
     order = np.argsort(second, kind="stable")
-    ordered, wanted = second[order], target - first
-    at = np.searchsorted(ordered, wanted)
-    after, before = np.minimum(at, len(ordered) - 1), np.maximum(at - 1, 0)
-    near = np.where(np.abs(ordered[after] - wanted) < np.abs(ordered[before] - wanted), after, before)
-    best = int(np.abs(ordered[near] - wanted).argmin())
-    bits = best | int(order[near[best]]) << cut
+    ordered, complement = second[order], target - first
+    at = np.searchsorted(ordered, complement)
+    next_position, previous = np.minimum(at, len(ordered) - 1), np.maximum(at - 1, 0)
+    nearest = np.where(
+        np.abs(ordered[next_position] - complement) < np.abs(ordered[previous] - complement), next_position, previous
+    )
+    best = int(np.abs(ordered[nearest] - complement).argmin())
+    bits = best | int(order[nearest[best]]) << cut
     return np.array([bits >> x & 1 for x in range(len(values))], dtype=bool)
 
 
 def _nearly_half(prior: Floats) -> NDArray[np.bool_]:
+    """A set with probability close to one half, for many letters (see `halves`)."""
     order = np.argsort(-prior, kind="stable")
     head, tail = order[:MOST_SUMMED], order[MOST_SUMMED:]
     mask = np.zeros(len(prior), dtype=bool)
@@ -179,16 +182,16 @@ def _nearly_half(prior: Floats) -> NDArray[np.bool_]:
         missing = 0.5 - math.fsum(prior[mask])
         if abs(missing) < 1e-15:
             break
-        some = rng.choice(len(prior), GROUP, replace=False)
-        tried = mask.copy()
-        tried[some] = _nearest(prior[some], math.fsum(prior[some][mask[some]]) + missing)
-        if abs(math.fsum(prior[tried]) - 0.5) < abs(missing):
-            mask = tried
+        group = rng.choice(len(prior), GROUP, replace=False)
+        trial = mask.copy()
+        trial[group] = _nearest(prior[group], math.fsum(prior[group][mask[group]]) + missing)
+        if abs(math.fsum(prior[trial]) - 0.5) < abs(missing):
+            mask = trial
     return mask
 
 
 def _summed(values: Floats, target: float) -> NDArray[np.bool_]:
-    """A set whose rounded sum is nearest to the target: which sums are possible, letter by letter, as bits."""
+    """A set whose rounded sum is nearest to the target: dynamic programming, possible sums as bits of an integer."""
     units = np.rint(values * UNITS).astype(int).tolist()
     stages = [1]
     for unit in units:
@@ -200,12 +203,12 @@ def _summed(values: Floats, target: float) -> NDArray[np.bool_]:
     at = up if above and (down < 0 or up - goal <= goal - down) else down
     mask = np.zeros(len(values), dtype=bool)
     for i in range(len(units) - 1, -1, -1):
-        if not stages[i] >> at & 1:  # this sum cannot be had without the letter
+        if not stages[i] >> at & 1:  # this sum is not possible without the letter
             mask[i], at = True, at - units[i]
     return mask
 
 
 def _two_blocks(block: np.ndarray, level: ApproxDP) -> FiniteMechanism:
-    """Randomised response on two blocks, both outputs kept where one block is empty."""
+    """Randomised response on two blocks; with both outputs even if one block is empty."""
     both = block_response(np.append(block, [0, 1]), level).matrix[:-2]
     return FiniteMechanism(both, range(len(block)), (0, 1))

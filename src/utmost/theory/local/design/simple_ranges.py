@@ -1,6 +1,6 @@
-"""Where the simple mechanisms are optimal: up to which epsilon the binary one, from which on randomised response.
+"""Ranges of epsilon in which the binary mechanism, or randomised response, is optimal.
 
-LIM Theorems 3.4.1, 3.4.4, 3.5.1 and 3.5.3 say that such epsilons exist; here they are found from the exact optimum, by
+LIM Theorems 3.4.1, 3.4.4, 3.5.1 and 3.5.3 say that such ranges exist; here they are computed from the exact optimum, by
 a scan over a grid and bisection at the last change. Between grid points nothing is proved.
 """
 
@@ -27,21 +27,23 @@ from utmost.theory.local.patterns import offset
 
 GRID = np.geomspace(0.01, 20, 60)
 SAME = 1e-11
-"""Two values that agree to this, relative, count as one: above rounding, below what e^-20 makes of a difference."""
+"""The relative difference below which two values count as equal: above rounding, below differences of order e^-20."""
 NEAR = 1e-10
-"""How close, relatively, a threshold is found."""
+"""The relative accuracy of a threshold."""
 PROVED = 1e-9
-"""How much above its value the bound on randomised response may be, relative: what bounds count for rounding."""
+"""By how much, relatively, the bound on randomised response may exceed its value: the rounding that bounds include."""
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Where the simple mechanisms are optimal, by a scan of epsilon from 0.01 to 20 and bisection.
+    """The ranges of epsilon in which the simple mechanisms are optimal, by a scan from 0.01 to 20 and bisection.
 
     Attributes
     ----------
-    binary_until : the binary mechanism is optimal up to here; 0 if not even at 0.01, infinity if everywhere
-    response_from : randomised response is optimal from here on; infinity if not even at 20
+    binary_until : float
+        The binary mechanism is optimal up to this epsilon; 0 if not even at 0.01, infinity if everywhere.
+    response_from : float
+        Randomised response is optimal from this epsilon on; infinity if not even at 20.
     """
 
     binary_until: float
@@ -50,9 +52,9 @@ class Thresholds:
 
 @cites("LIM-theorem-3.4.1", "LIM-theorem-3.4.4")
 def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "kl") -> Thresholds:
-    """Where the simple mechanisms are optimal for telling two hypotheses apart (LIM Theorems 3.4.1, 3.4.4).
+    """The ranges of epsilon in which simple mechanisms are optimal for testing (LIM Theorems 3.4.1, 3.4.4).
 
-    Two letters with the same P0/P1 are better reported as one, so then randomised response never is optimal. Letters
+    Two letters with the same P0/P1 are better reported as one, so then randomised response is never optimal. Letters
     with P0 = P1 may lie on either side of the binary mechanism; the better side counts (LIM fixes one: see the errata).
 
     Examples
@@ -65,7 +67,7 @@ def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "k
     f = as_divergence(divergence)
     order = by_ratio(first, second)
 
-    both = ((first, second), (second, first))  # letters with P0 = P1 on the one side, or on the other
+    sidings = ((first, second), (second, first))  # letters with P0 = P1 on the one side, or on the other
 
     def best(epsilon: float) -> float:
         q = 1 / math.expm1(epsilon)
@@ -73,19 +75,19 @@ def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "k
         return value_of(first, second, f, q, blocks_of(cuts, order))
 
     def binary_is_optimal(epsilon: float) -> bool:
-        kept = max(divergence_of(binary(*sides, PureDP(epsilon)), first, second, f) for sides in both)
-        return kept >= best(epsilon) * (1 - SAME)
+        value = max(divergence_of(binary(*sides, PureDP(epsilon)), first, second, f) for sides in sidings)
+        return value >= best(epsilon) * (1 - SAME)
 
     def response_is_optimal(epsilon: float) -> bool:
-        kept = divergence_of(randomized_response(len(first), PureDP(epsilon)), first, second, f)
-        return kept >= best(epsilon) * (1 - SAME)
+        value = divergence_of(randomized_response(len(first), PureDP(epsilon)), first, second, f)
+        return value >= best(epsilon) * (1 - SAME)
 
     return _scan(binary_is_optimal, response_is_optimal)
 
 
 @cites("LIM-theorem-3.4.1")
 def universal_epsilon(p0: ArrayLike, p1: ArrayLike) -> float:
-    """Up to which epsilon the binary mechanism is best for every f-divergence at once (LIM Theorem 3.4.1).
+    """The largest epsilon at which the binary mechanism is best for every f-divergence at once (LIM Theorem 3.4.1).
 
     Every f-divergence is largest for one mechanism if and only if its tests dominate all others' (Blackwell): the
     points (M1(A), M0(A)) of randomised response on any set A must lie below the two straight lines through that of
@@ -93,12 +95,12 @@ def universal_epsilon(p0: ArrayLike, p1: ArrayLike) -> float:
 
         w · (P0(A) P1(T) - P1(A) P0(T)) <= D(T) - D(A),
 
-    and the same for the complements of the sets that hold T. Each is linear in w, so what holds at one epsilon holds at
-    every smaller one, and the least of the k limits is the largest epsilon of LIM's Lemma B.4.1: exact, no scan.
+    and the same for the complements of the sets that contain T. Each is linear in w, so what holds at one epsilon holds
+    at every smaller one, and the least of the k limits is the largest epsilon of LIM's Lemma B.4.1: exact, no scan.
 
     Parameters
     ----------
-    p0, p1 : sequences of numbers
+    p0, p1 : array of float
         The distributions of a person's letter under the two hypotheses.
 
     Returns
@@ -117,7 +119,7 @@ def universal_epsilon(p0: ArrayLike, p1: ArrayLike) -> float:
     """
     first, second = distributions(p0, p1)
     if np.array_equal(first, second):
-        return math.inf  # nothing tells the hypotheses apart
+        return math.inf  # no test separates the hypotheses
     likely = first + second > 0
     limit = math.inf
     for a, b in ((first[likely], second[likely]), (second[likely], first[likely])):
@@ -135,7 +137,7 @@ def universal_epsilon(p0: ArrayLike, p1: ArrayLike) -> float:
 
 @cites("LIM-theorem-3.5.1", "LIM-theorem-3.5.3")
 def thresholds_for_information(prior: ArrayLike) -> Thresholds:
-    """Where the simple mechanisms are optimal for keeping information (LIM Theorems 3.5.1, 3.5.3).
+    """The ranges of epsilon in which simple mechanisms maximise mutual information (LIM Theorems 3.5.1, 3.5.3).
 
     Randomised response is optimal if and only if the only prices that can prove it (LIM (B.54)) do. Up to 20 letters
     that is decided over all patterns; beyond, `response_from` is where a relaxation proves it, and `binary_until`
@@ -149,8 +151,8 @@ def thresholds_for_information(prior: ArrayLike) -> Thresholds:
     Examples
     --------
     >>> import utmost as um
-    >>> found = um.local.thresholds_for_information([0.5, 0.3, 0.2])
-    >>> round(found.binary_until, 4), round(found.response_from, 4)
+    >>> ranges = um.local.thresholds_for_information([0.5, 0.3, 0.2])
+    >>> round(ranges.binary_until, 4), round(ranges.response_from, 4)
     (0.8656, 0.8656)
     """
     weights = prior_of(prior)
@@ -159,19 +161,19 @@ def thresholds_for_information(prior: ArrayLike) -> Thresholds:
     def response_is_optimal(epsilon: float) -> bool:
         if len(likely) in (1, len(weights)):
             prices = response_prices(likely, offset(PureDP(epsilon)))
-            kept = information(randomized_response(len(likely), PureDP(epsilon)), likely)
-            return proved_bound(as_problem(likely, PureDP(epsilon)), {"prices": prices}) <= kept * (1 + PROVED)
-        return False  # a letter that never occurs takes part of every answer
+            value = information(randomized_response(len(likely), PureDP(epsilon)), likely)
+            return proved_bound(as_problem(likely, PureDP(epsilon)), {"prices": prices}) <= value * (1 + PROVED)
+        return False  # a letter that never occurs takes a share of every answer
 
     def binary_is_optimal(epsilon: float) -> bool:
-        kept = information(binary_for_information(weights, PureDP(epsilon)), weights)
-        return kept >= for_information(weights, PureDP(epsilon)).value * (1 - SAME)
+        value = information(binary_for_information(weights, PureDP(epsilon)), weights)
+        return value >= for_information(weights, PureDP(epsilon)).value * (1 - SAME)
 
     return _scan(binary_is_optimal, response_is_optimal)
 
 
 def _scan(binary_is_optimal: Callable[[float], bool], response_is_optimal: Callable[[float], bool]) -> Thresholds:
-    """Up from the least epsilon while the binary mechanism is optimal, down from the largest while the response is."""
+    """Scan up from the least epsilon while the binary mechanism is optimal, down from the largest for the response."""
     grid = GRID.tolist()
     first = next((i for i, e in enumerate(grid) if not binary_is_optimal(e)), len(grid))
     until = math.inf if first == len(grid) else 0.0

@@ -1,4 +1,4 @@
-"""Which of two hypotheses is true? The local mechanism that keeps their answers furthest apart (LIM 3.4).
+"""Private hypothesis testing: the local mechanism with the largest f-divergence between two hypotheses (LIM 3.4).
 
 LIM's linear program has 2^k variables. Sort the letters by P0/P1: some optimal mechanism cuts the order into contiguous
 blocks and applies randomised response to the block (Ghazi 2026, "Sort, Partition, Randomize"), so that with
@@ -33,29 +33,34 @@ from utmost.theory.local.design.prices import find_prices
 from utmost.theory.local.patterns import divergence_between, offset
 
 LEAST_OFFSET = 1e-10
-"""Below this q (epsilon about 23) floats do not tell the least ratios apart, and no prices are looked for."""
+"""Below this q (epsilon about 23) floats do not resolve the smallest ratios, and no prices are computed."""
 
 
 @cites("LIM-theorem-3.3.2")
 def for_testing(
     p0: ArrayLike, p1: ArrayLike, privacy: Privacy, divergence: Chosen = "kl", outputs: int | None = None
 ) -> Solution:
-    """The local mechanism whose answers tell two hypotheses apart best: the largest D_f(M0 || M1).
+    """The local mechanism that separates two hypotheses best: the largest D_f(M0 || M1).
 
     Parameters
     ----------
-    p0, p1 : distributions of a person's letter under the two hypotheses; zeros are allowed
+    p0, p1 : array of float
+        Distributions of a person's letter under the two hypotheses; zeros are allowed.
     privacy : PureDP or number
-    divergence : "kl", "reverse-kl", "tv", "chi2", "hellinger", "js", "hockey-stick 2" (any number from 1 on), or a
-        convex function f with f(1) = 0
-    outputs : at most so many outputs; None leaves it to the optimum, which never needs more than letters
+        The level.
+    divergence : str or callable
+        "kl", "reverse-kl", "tv", "chi2", "hellinger", "js", "hockey-stick 2" (any number from 1 on), or a convex
+        function f with f(1) = 0.
+    outputs : int, optional
+        The largest number of outputs; None for no limit. The optimum never needs more outputs than letters.
 
     Returns
     -------
     Solution
-        Points are the letters 0..k-1, outputs the blocks, numbered by rising P0/P1. The certificate cites the theorem
-        and holds prices of letters, from which a search over all 2^k patterns gives a rigorous bound beside it. With a
-        limit of three or more outputs that binds, no theorem is known: it is the best partition, with the same bound.
+        Points are the letters 0..k-1, outputs the blocks, in increasing order of P0/P1. The certificate cites the
+        theorem and holds dual prices of letters, from which a search over all 2^k patterns gives a rigorous bound as
+        well. With a binding limit of three or more outputs no theorem is known: it is the best partition, with the same
+        bound.
 
     Examples
     --------
@@ -94,23 +99,23 @@ def for_testing(
 def for_worst_testing(
     pairs: Sequence[tuple[ArrayLike, ArrayLike]], privacy: Privacy, divergence: Chosen = "kl"
 ) -> Solution:
-    """The local mechanism that tells every one of several pairs of hypotheses apart: the largest least D_f(M0 || M1).
+    """The local mechanism that maximises the least D_f(M0 || M1) over several pairs of hypotheses.
 
-    Robust testing: one mechanism has to serve a hypothesis against several others, or every two of a family.
+    Robust testing: one mechanism for a hypothesis against several others, or for every two of a family.
 
     Parameters
     ----------
     pairs : list of (p0, p1)
         The distributions of a person's letter under the two hypotheses of every pair; at most 12 letters.
     privacy : PureDP or number
-        What each person is promised.
-    divergence : str or convex function
+        The level for each person.
+    divergence : str or callable
         As in `for_testing`.
 
     Returns
     -------
     Solution
-        Its value is the divergence of the pair that is told apart worst, with a rigorous bound from duality.
+        Its value is the least divergence over the pairs, with a rigorous bound from duality.
 
     Examples
     --------
@@ -134,7 +139,7 @@ def for_worst_testing(
 def _partitions(
     p0: Floats, p1: Floats, divergence: Divergence, q: float, most: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The block of every letter at the optimum, and with at most so many blocks: the same array if that is the same."""
+    """The block of every letter at the optimum, and with at most `most` blocks: the same array if they are equal."""
     order = by_ratio(p0, p1)
     if math.isinf(q):
         free = np.zeros(len(p0), dtype=np.int64)
@@ -147,7 +152,7 @@ def _partitions(
 
 
 def divergence_of(solution_or_mechanism: Any, p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "kl") -> float:
-    """D_f(M0 || M1) for any mechanism on the letters: how well its answers tell the hypotheses apart.
+    """D_f(M0 || M1) for any mechanism on the letters: how well its answers separate the hypotheses.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Deciding between two hypotheses from private answers, and how often that is wrong."""
+"""Tests of two hypotheses from private answers, and their error probabilities."""
 
 from __future__ import annotations
 
@@ -26,11 +26,16 @@ class Decision:
 
     Attributes
     ----------
-    answer : 0 or 1, the hypothesis with the larger posterior probability
-    log_ratio : log of how many times likelier the answers are under hypothesis 1
-    false_alarm : the probability of answer 1 when hypothesis 0 is true, by this rule and number of people
-    missed : the probability of answer 0 when hypothesis 1 is true
-    exact : whether these are exact up to floating point; else they are Chernoff's upper bounds
+    answer : 0 or 1
+        The hypothesis with the larger posterior probability.
+    log_ratio : float
+        The log-likelihood ratio of the answers, hypothesis 1 over hypothesis 0.
+    false_alarm : float
+        The probability of answer 1 when hypothesis 0 is true, by this rule and number of people.
+    missed : float
+        The probability of answer 0 when hypothesis 1 is true.
+    exact : bool
+        Whether these are exact up to floating point; otherwise they are Chernoff's upper bounds.
     """
 
     answer: Literal[0, 1]
@@ -41,18 +46,18 @@ class Decision:
 
 
 def decide(mechanism: Any, answers: Any, p0: ArrayLike, p1: ArrayLike, prior: float = 0.5) -> Decision:
-    """Which hypothesis the answers of a mechanism (or Solution) on the letters speak for.
+    """Decide between two hypotheses from the answers of a mechanism (or Solution) on the letters.
 
-    The likelihood ratio of the answers against the odds of the prior (the probability of p0 beforehand): no rule errs
-    less often on average (Neyman and Pearson). Error probabilities belong to the rule, not to these answers.
+    Compares the likelihood ratio with the prior odds (`prior` is the prior probability of p0): no rule has a smaller
+    average error probability. Error probabilities belong to the rule, not to these answers.
 
     Examples
     --------
     >>> import utmost as um
     >>> p0, p1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
     >>> best = um.local.for_testing(p0, p1, 1.0)
-    >>> found = um.local.decide(best, [0] * 60 + [1] * 40, p0, p1)  # output 0 favours letters with a small P0/P1
-    >>> found.answer, round(found.false_alarm, 4), round(found.missed, 4), found.exact
+    >>> decision = um.local.decide(best, [0] * 60 + [1] * 40, p0, p1)  # output 0 favours letters with a small P0/P1
+    >>> decision.answer, round(decision.false_alarm, 4), round(decision.missed, 4), decision.exact
     (1, 0.0666, 0.0937, True)
     """
     outputs, m0, m1 = _laws(mechanism, p0, p1)
@@ -69,7 +74,7 @@ def _laws(mechanism: Any, p0: ArrayLike, p1: ArrayLike) -> tuple[tuple[Any, ...]
 
 
 def _count(answers: Any, outputs: tuple[Any, ...]) -> NDArray[np.int64]:
-    """How often each output came."""
+    """How often each output occurred."""
     position = {output: i for i, output in enumerate(outputs)}
     counts = np.zeros(len(position), dtype=np.int64)
     for number, answer in enumerate(as_list(answers), 1):
@@ -80,19 +85,19 @@ def _count(answers: Any, outputs: tuple[Any, ...]) -> NDArray[np.int64]:
 
 
 def decide_counts(counts: NDArray[np.int64], m0: Floats, m1: Floats, prior: float) -> Decision:
-    """The decision from how often each output came, whose laws are m0 and m1 under the hypotheses."""
+    """The decision from how often each output occurred; the outputs have laws m0 and m1 under the hypotheses."""
     if not 0 < prior < 1:
         raise InvalidInput(f"prior is {prior!r}; give the probability of hypothesis 0, between 0 and 1.")
     odds = math.log(prior / (1 - prior))
     with np.errstate(divide="ignore"):
         logs = np.array([np.log(m0), np.log(m1)])
-    n, seen = int(counts.sum()), counts > 0
-    never = [bool((law[seen] == 0).any()) for law in (m0, m1)]
-    if all(never):
+    n, occurring = int(counts.sum()), counts > 0
+    impossible = [bool((law[occurring] == 0).any()) for law in (m0, m1)]
+    if all(impossible):
         raise InvalidInput("these answers are impossible under both hypotheses; check the answers, p0 and p1.")
-    ratio = math.inf if never[0] else -math.inf
-    if not any(never):
-        ratio = float((counts[seen] * (logs[1] - logs[0])[seen]).sum())
+    ratio = math.inf if impossible[0] else -math.inf
+    if not any(impossible):
+        ratio = float((counts[occurring] * (logs[1] - logs[0])[occurring]).sum())
     if _few(n, len(counts)):
         errors, exact = _enumerate(n, logs, odds), True
     else:
@@ -101,7 +106,7 @@ def decide_counts(counts: NDArray[np.int64], m0: Floats, m1: Floats, prior: floa
 
 
 def _enumerate(n: int, logs: Floats, odds: float) -> tuple[float, float]:
-    """Both error probabilities by going through all counts of outputs."""
+    """Both error probabilities, by enumerating all counts of outputs."""
     ratios, chances = _outcomes(n, logs)
     says_one = ratios > odds
     return float(chances[0][says_one].sum()), float(chances[1][~says_one].sum())
@@ -122,6 +127,7 @@ def _outcomes(n: int, logs: Floats) -> tuple[Floats, Floats]:
 
 
 def _compositions(n: int, parts: int) -> Any:
+    """All ways to write n as an ordered sum of `parts` integers, 0 or more."""
     if parts == 1:
         yield (n,)
         return
@@ -131,11 +137,11 @@ def _compositions(n: int, parts: int) -> Any:
 
 
 def _chernoff(n: int, m0: Floats, m1: Floats, odds: float) -> tuple[float, float]:
-    """Upper bounds of both error probabilities: the least e^(-s odds) E0[(M1/M0)^s]^n over s, and the other way."""
+    """Chernoff's bounds of both error probabilities: the least e^(-s odds) E0[(M1/M0)^s]^n over s, and likewise."""
     s = np.linspace(0, 1, 1001)[:, None]
-    both = (m0 > 0) & (m1 > 0)
-    with np.errstate(divide="ignore"):  # answers that no hypothesis shares with the other leave no error
-        sums = n * np.log((m0[both] ** (1 - s) * m1[both] ** s).sum(axis=1))
+    support = (m0 > 0) & (m1 > 0)
+    with np.errstate(divide="ignore"):  # answers that are possible under one hypothesis only cause no error
+        sums = n * np.log((m0[support] ** (1 - s) * m1[support] ** s).sum(axis=1))
     alarm, missed = sums - s[:, 0] * odds, sums + (1 - s[:, 0]) * odds
     return float(min(1.0, np.exp(alarm.min()))), float(min(1.0, np.exp(missed.min())))
 
@@ -143,21 +149,27 @@ def _chernoff(n: int, m0: Floats, m1: Floats, odds: float) -> tuple[float, float
 # ---- at a given false-alarm rate ----
 
 ALIKE = 9
-"""Log-ratios that agree to so many decimals count as one."""
+"""Log-ratios that agree to this many decimals count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
 class NeymanPearson:
-    """The test of two hypotheses that misses least often at a given false-alarm rate. Made by `neyman_pearson`.
+    """The most powerful test of two hypotheses at a given false-alarm rate. Made by `neyman_pearson`.
 
     Attributes
     ----------
-    people : how many answers it is for
-    threshold : answer 1 where the log of the likelihood ratio is above it
-    at_threshold : the probability of answer 1 where it is equal to it
-    false_alarm : the probability of answer 1 when hypothesis 0 is true
-    missed : the probability of answer 0 when hypothesis 1 is true
-    exact : whether these are exact up to floating point; else they are Chernoff's upper bounds
+    people : int
+        The number of answers.
+    threshold : float
+        Answer 1 where the log-likelihood ratio is above it.
+    at_threshold : float
+        The probability of answer 1 where the ratio equals it.
+    false_alarm : float
+        The probability of answer 1 when hypothesis 0 is true.
+    missed : float
+        The probability of answer 0 when hypothesis 1 is true.
+    exact : bool
+        Whether these are exact up to floating point; otherwise they are Chernoff's upper bounds.
     """
 
     people: int
@@ -170,13 +182,13 @@ class NeymanPearson:
     logs: Floats = field(repr=False)
 
     def decide(self, answers: Any) -> Literal[0, 1]:
-        """The hypothesis that this many answers speak for; a coin decides at the threshold."""
+        """The decision from `people` answers; randomised at the threshold."""
         counts = _count(answers, self.outputs)
         if counts.sum() != self.people:
             raise InvalidInput(f"there are {counts.sum()} answers; this test is for {self.people}. Make one for these.")
-        seen = counts > 0
+        occurring = counts > 0
         with np.errstate(invalid="ignore"):
-            ratio = round(float((counts[seen] * (self.logs[1] - self.logs[0])[seen]).sum()), ALIKE)
+            ratio = round(float((counts[occurring] * (self.logs[1] - self.logs[0])[occurring]).sum()), ALIKE)
         if math.isnan(ratio):
             raise InvalidInput("these answers are impossible under both hypotheses; check the answers, p0 and p1.")
         coin = uniform_integer(53) / 2**53
@@ -186,16 +198,16 @@ class NeymanPearson:
 def neyman_pearson(
     mechanism: Any, p0: ArrayLike, p1: ArrayLike, people: int, false_alarm: float = 0.05
 ) -> NeymanPearson:
-    """The test of p0 against p1 from private answers with this false-alarm rate that misses least often.
+    """The most powerful test of p0 against p1 from private answers with this false-alarm rate.
 
     Neyman and Pearson (1933): answer 1 where the likelihood ratio is large, and toss a coin at one value of it, so that
     the rate is met exactly. Design the mechanism for the question with `for_testing`.
 
     Parameters
     ----------
-    mechanism : mechanism or Solution
-        What every person's letter goes through; its answers are what is seen.
-    p0, p1 : sequences of numbers
+    mechanism : FiniteMechanism or Solution
+        The local mechanism that every person's letter goes through.
+    p0, p1 : array of float
         The distribution of a person's letter under hypothesis 0 and under hypothesis 1.
     people : int
         How many people answer.
@@ -219,29 +231,29 @@ def neyman_pearson(
         return NeymanPearson(n, round(threshold, ALIKE), 0.0, rate, missed, False, outputs, logs)
     ratios, chances = _outcomes(n, logs)
     values, group = np.unique(-np.round(ratios, ALIKE), return_inverse=True)  # from the largest ratio on
-    alarm, hit = (np.bincount(group, chance, minlength=len(values)) for chance in chances)
-    before = np.concatenate([[0.0], np.cumsum(alarm)[:-1]])
+    alarm, hits = (np.bincount(group, chance, minlength=len(values)) for chance in chances)
+    alarm_before = np.concatenate([[0.0], np.cumsum(alarm)[:-1]])
     at = int(np.searchsorted(np.cumsum(alarm), rate, side="left"))
     at = min(at, len(values) - 1)
-    coin = min(1.0, float((rate - before[at]) / alarm[at])) if alarm[at] > 0 else 1.0
-    found = float(hit[:at].sum() + coin * hit[at])
-    return NeymanPearson(n, -float(values[at]), coin, rate, max(0.0, 1 - found), True, outputs, logs)
+    coin = min(1.0, float((rate - alarm_before[at]) / alarm[at])) if alarm[at] > 0 else 1.0
+    power = float(hits[:at].sum() + coin * hits[at])
+    return NeymanPearson(n, -float(values[at]), coin, rate, max(0.0, 1 - power), True, outputs, logs)
 
 
 def people_needed(mechanism: Any, p0: ArrayLike, p1: ArrayLike, false_alarm: float = 0.05, missed: float = 0.05) -> int:
-    """The least number of people whose private answers tell p0 from p1 with these two error probabilities.
+    """The least number of people whose private answers test p0 against p1 with these two error probabilities.
 
     More answers never hurt the best test, so the number is found by bisection. Beyond some hundreds of people and two
-    outputs it is enough by Chernoff's bound, and may be more than the least.
+    outputs it is sufficient by Chernoff's bound, and may be more than the least.
 
     Parameters
     ----------
-    mechanism : mechanism or Solution
-        What every person's letter goes through.
-    p0, p1 : sequences of numbers
+    mechanism : FiniteMechanism or Solution
+        The local mechanism that every person's letter goes through.
+    p0, p1 : array of float
         The distribution of a person's letter under the two hypotheses.
-    false_alarm, missed : numbers
-        How often hypothesis 0 may be given up though true, and hypothesis 1 missed though true.
+    false_alarm, missed : float
+        How often hypothesis 0 may be rejected though true, and hypothesis 1 missed though true.
 
     Examples
     --------
@@ -273,16 +285,20 @@ MOST_PEOPLE = 10**9
 
 
 def _bounded_test(n: int, m0: Floats, m1: Floats, rate: float) -> tuple[float, float]:
-    """A threshold whose false alarms Chernoff bounds by the rate, and his bound of what it misses."""
+    """A threshold whose false alarms Chernoff bounds by the rate, and his bound on its missed detections."""
     s = np.linspace(0, 1, 2001)[1:, None]
-    both = (m0 > 0) & (m1 > 0)
-    sums = n * np.log((m0[both] ** (1 - s) * m1[both] ** s).sum(axis=1)) if both.any() else np.full(len(s), -np.inf)
+    support = (m0 > 0) & (m1 > 0)
+    sums = (
+        n * np.log((m0[support] ** (1 - s) * m1[support] ** s).sum(axis=1))
+        if support.any()
+        else np.full(len(s), -np.inf)
+    )
     threshold = float(((sums - math.log(rate)) / s[:, 0]).min())
     return threshold, float(min(1.0, np.exp((sums + (1 - s[:, 0]) * threshold).min())))
 
 
 def _few(n: int, parts: int) -> bool:
-    """Whether all counts of outputs can be gone through."""
+    """Whether all counts of outputs can be enumerated."""
     return parts < 2 or math.comb(n + parts - 1, parts - 1) <= MOST_COUNTS
 
 

@@ -1,1 +1,1 @@
-"""Why no local mechanism is better: partitions of the letters, and prices of all patterns."""
+"""Checks of optimality for local mechanisms: partitions of the letters, and dual prices of all patterns."""

@@ -1,4 +1,4 @@
-"""Local mechanisms: the best partition of sorted letters, and bounds from prices of letters."""
+"""Checks of local mechanisms: the best partition of sorted letters, and bounds from dual prices of letters."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from utmost.theory.verify_chains import (
 )
 
 ROUNDED = 2.0**-50
-"""How far, relatively, an entry of a matrix may be from what it stands for."""
+"""The relative rounding error of an entry of a matrix."""
 
 
 @cites("LIM-theorem-3.3.2")
 def check_testing(problem: Problem, solved: Solved) -> Outcome:
     """Ghazi 2026: no local mechanism beats the best randomised response on contiguous blocks of sorted letters.
 
-    A longest path over the letters says how much better than the value any partition may be. Beside it, the bound of
-    the prices is recomputed, which needs no theorem but LIM's 3.3.2.
+    A longest path over the letters bounds by how much any partition may exceed the value. The bound of the prices is
+    recomputed as well, which needs no theorem but LIM's 3.3.2.
     """
     p0, p1, divergence, level = _hypotheses(problem)
     checks, value, doubt, _ = _value_and_bound(problem, solved)
@@ -47,15 +47,17 @@ def check_testing(problem: Problem, solved: Solved) -> Outcome:
 
 
 MOST_EPSILON = 50
-"""Up to which epsilon extreme columns have entries that floats divide by."""
+"""The largest epsilon at which floats can divide by the entries of extreme columns."""
 
 
 def check_limited_testing(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, whatever its number of outputs."""
     checks, value, _, bound = _value_and_bound(problem, solved)
-    used, most = len(solved.mechanism.outputs), problem.data.get("outputs")
-    kept = isinstance(most, int) and used <= most
-    return (*checks, Check("outputs", kept, f"{used} used, at most {most} allowed")), max(bound - value, 0.0)
+    output_count, most = len(solved.mechanism.outputs), problem.data.get("outputs")
+    within_limit = isinstance(most, int) and output_count <= most
+    return (*checks, Check("outputs", within_limit, f"{output_count} used, at most {most} allowed")), max(
+        bound - value, 0.0
+    )
 
 
 @cites("LIM-theorem-3.3.2")
@@ -64,7 +66,7 @@ def check_information(problem: Problem, solved: Solved) -> Outcome:
     prior = read_distribution(problem.data, "prior", len(problem.space.points))
     value = information_between(solved.mechanism.matrix, prior)
     bound = priced_information(problem, solved.certificate.evidence)
-    return (near(solved.value, value), _keeps_to(solved, value, bound)), max(bound - value, 0.0)
+    return (value_check(solved.value, value), _bound_check(solved, value, bound)), max(bound - value, 0.0)
 
 
 @cites("LIM-theorem-3.3.4")
@@ -82,14 +84,19 @@ def check_worst_patterns(problem: Problem, solved: Solved) -> Outcome:
 
 
 def _patterns(problem: Problem, solved: Solved, utilities: Floats, bound: float) -> Outcome:
+    """The checks of a mixture of patterns, for the least of several utilities."""
     level, k, matrix = local_level(problem), len(problem.space.points), solved.mechanism.matrix
     shares = read(solved.certificate.evidence, "shares", "f", (matrix.shape[1],))
     sets = read_positions(solved.certificate.evidence, "sets", shares.shape, 2**k - 1)
     columns = shares[:, None] * (offset(level) + (((sets + 1)[:, None] >> np.arange(k)) & 1))
-    off = float(np.abs(matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
+    deviation = float(np.abs(matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
     value = float((utilities[:, sets] @ shares).min())
-    made = Check("columns", off <= 1e-12, f"every column is a share of a pattern (within {off:.1g})")
-    return (near(solved.value, value), made, _keeps_to(solved, value, bound)), max(bound - value, 0.0)
+    columns_check = Check(
+        "columns", deviation <= 1e-12, f"every column is a share of a pattern (within {deviation:.1g})"
+    )
+    return (value_check(solved.value, value), columns_check, _bound_check(solved, value, bound)), max(
+        bound - value, 0.0
+    )
 
 
 def check_records(problem: Problem, solved: Solved) -> Outcome:
@@ -98,11 +105,11 @@ def check_records(problem: Problem, solved: Solved) -> Outcome:
     p0, p1 = (read_distribution(problem.data, name, k) for name in ("p0", "p1"))
     value = divergence_between(solved.mechanism.matrix, p0, p1, as_divergence(problem.data.get("divergence", "")))
     bound = max(priced_records(problem, solved.certificate.evidence), value)
-    return (near(solved.value, value, 1e-15), bounded(solved, value, bound)), max(bound - value, 0.0)
+    return (value_check(solved.value, value, 1e-15), bounded(solved, value, bound)), max(bound - value, 0.0)
 
 
 def priced_records(problem: Problem, evidence: Evidence) -> float:
-    """The divergence that no private mechanism on records exceeds: what prices lack on some column is added.
+    """The bound on the divergence of private mechanisms on records, from prices; their largest violation is added.
 
     Shares of columns add up to at most 1 over the least entry of a column, since they add up to 1 at every record.
     """
@@ -120,27 +127,27 @@ def priced_records(problem: Problem, evidence: Evidence) -> float:
 
 
 def priced_testing(problem: Problem, evidence: Evidence) -> float:
-    """The divergence of answers that no private mechanism exceeds, from prices of letters."""
+    """The bound on the divergence of the answers of every private mechanism, from prices of letters."""
     p0, p1, divergence, level = _hypotheses(problem)
     return testing_bound(p0, p1, divergence, level, read(evidence, "prices", "f", p0.shape))
 
 
 def priced_information(problem: Problem, evidence: Evidence) -> float:
-    """The mutual information that no private mechanism exceeds, from prices of letters."""
+    """The bound on the mutual information of every private mechanism, from prices of letters."""
     prior = read_distribution(problem.data, "prior", len(problem.space.points))
     prices, likely = read(evidence, "prices", "f", prior.shape), prior > 0
     return information_bound(prior[likely], local_level(problem), prices[likely])
 
 
 def priced_patterns(problem: Problem, evidence: Evidence) -> float:
-    """The sum of utilities that no private mechanism exceeds, from prices of letters."""
+    """The bound on the sum of utilities of every private mechanism, from prices of letters."""
     level, k = local_level(problem), len(problem.space.points)
     utilities = read(problem.data, "utilities", "f", (2**k - 1,))
     return pattern_bound(utilities, level, read(evidence, "prices", "f", (k,)))
 
 
 def priced_worst_patterns(problem: Problem, evidence: Evidence) -> float:
-    """What the least of several sums of utilities does not exceed: the bound of an average of them."""
+    """The bound on the least of several sums of utilities: that of a weighted average of them."""
     level, k = local_level(problem), len(problem.space.points)
     utilities = read(problem.data, "utilities", "f", (None, 2**k - 1))
     weights = read_distribution(evidence, "weights", len(utilities))
@@ -148,29 +155,35 @@ def priced_worst_patterns(problem: Problem, evidence: Evidence) -> float:
 
 
 def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float, float, float]:
-    """The checks, the value of the matrix, how much of it the matrix's rounding may be, and the bound."""
+    """The checks, the value of the matrix, the error of it from rounding in the matrix, and the bound."""
     p0, p1, divergence, _ = _hypotheses(problem)
     matrix = solved.mechanism.matrix
     value = divergence_between(matrix, p0, p1, divergence)
     z, t, gap = p0 @ matrix, p1 @ matrix, (p0 - p1) @ matrix
-    moved = np.where(gap < 0, -ROUNDED, ROUNDED) * z  # away from t, which makes every term larger
-    doubt = max(math.fsum(divergence.perspective(z + moved, t, gap + moved)) - value, 0.0)
+    shift = np.where(gap < 0, -ROUNDED, ROUNDED) * z  # away from t, which makes every term larger
+    uncertainty = max(math.fsum(divergence.perspective(z + shift, t, gap + shift)) - value, 0.0)
     bound = priced_testing(problem, solved.certificate.evidence)
-    return (near(solved.value, value, doubt), _keeps_to(solved, value, bound, doubt)), value, doubt, bound
+    return (
+        (value_check(solved.value, value, uncertainty), _bound_check(solved, value, bound, uncertainty)),
+        value,
+        uncertainty,
+        bound,
+    )
 
 
-def near(value: float, found: float, doubt: float = 1e-18) -> Check:
-    """Whether the value is what the mechanism has, to ten digits, or to what rounding leaves of a tiny one."""
-    same = abs(value - found) <= 1e-10 * abs(found) + doubt
-    return Check("value", bool(same), f"{found:.12g}" + ("" if same else f", not {value:.12g} as stated"))
+def value_check(value: float, recomputed: float, doubt: float = 1e-18) -> Check:
+    """Whether the stated value is the recomputed one, to ten digits, or up to `doubt` for tiny ones."""
+    agrees = abs(value - recomputed) <= 1e-10 * abs(recomputed) + doubt
+    return Check("value", bool(agrees), f"{recomputed:.12g}" + ("" if agrees else f", not {value:.12g} as stated"))
 
 
-def _keeps_to(solved: Solved, value: float, bound: float, doubt: float = 1e-18) -> Check:
-    """Whether the value keeps to the bound of the prices, where both may be tiny."""
+def _bound_check(solved: Solved, value: float, bound: float, doubt: float = 1e-18) -> Check:
+    """Whether the value respects the bound of the prices, where both may be tiny."""
     return bounded(solved, value, bound, room=1e-10 * abs(bound) + doubt)
 
 
 def _hypotheses(problem: Problem) -> tuple[Floats, Floats, Divergence, ApproxDP]:
+    """Both distributions, the divergence and the level of a testing problem, checked."""
     k = len(problem.space.points)
     return (
         read_distribution(problem.data, "p0", k),

@@ -1,9 +1,9 @@
-"""What no local mechanism exceeds, from prices of letters: a search over all 2^k patterns, its rounding bounded.
+"""Upper bounds on local mechanisms from dual prices of letters: a search over all 2^k patterns, with rounding bounded.
 
 A column of an optimal mechanism is proportional to q + 1_A for a set A of letters, q = 1/(e^eps - 1) (LIM Theorem
 3.3.2). If prices satisfy utility(q + 1_A) <= q sum(prices) + prices(A) for every A, then sum(prices) bounds every
-private mechanism; if the worst A misses it by v, sum(prices) + v/(q + 1/k) does, because the shares of the columns add
-up to at most 1/(q + 1/k) when no A is empty.
+private mechanism; if the worst A violates it by v, sum(prices) + v/(q + 1/k) does, because the shares of the columns
+add up to at most 1/(q + 1/k) when no A is empty.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from utmost.theory.local.patterns import information_of, offset, subset_sums
 
 ULP = 2.0**-52
 LEAST_OFFSET = 1e-10
-"""Below this q (epsilon about 23) floats do not tell the least ratios apart, and simple bounds take over."""
+"""Below this q (epsilon about 23) floats do not resolve the smallest ratios, and simple bounds are used."""
 MOST_ENUMERATED, LEFT_OVER, FRACTIONS, TANGENTS = 20, 12, 64, 1024
-"""Up to how many letters all sets are looked at, and how many of the next likeliest; into how many parts one letter
-of a knapsack is cut; how many tangents bound the information of patterns from above, or eight times as many."""
+"""For how many letters all sets are enumerated, and for how many of the next likeliest; the fractions of a letter in a
+knapsack; how many tangents (or eight times as many) bound the information of patterns from above."""
 COARSE, FINE = 20, 60
-"""How often an interval is halved to find where a letter enters or leaves: while hunting, and for a proof."""
+"""Bisection steps to find where a letter enters or leaves: in a search, and in a proof."""
 
 
 class Search(NamedTuple):
-    """The patterns met by sweeping a tangent over all slopes, by events: a letter enters (+1) or leaves (-1)."""
+    """The patterns visited as a tangent sweeps over all slopes, by events: a letter enters (+1) or leaves (-1)."""
 
     letters: Integers
     signs: Integers
@@ -46,9 +46,9 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
 
     For the tangent at ratio r, a letter belongs to the best pattern if alpha(r) P0 + beta(r) P1 > price: a function of
     r that rises up to the letter's own ratio and falls from there, so every letter enters and leaves once. Roots are
-    found by bisection; what they are off by is part of the slack.
+    found by bisection; their error is part of the slack.
     """
-    reach = math.log1p(1 / q) + 1e-4  # ratios lie between e^-eps and e^eps; the rest covers what rounding moves
+    largest_log_ratio = math.log1p(1 / q) + 1e-4  # ratios lie between e^-eps and e^eps; the rest covers rounding
 
     def lines(x: Floats) -> tuple[Floats, Floats]:
         return divergence.tangent(np.expm1(x))
@@ -56,26 +56,26 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
     def rounding(x: Floats, letters: Integers) -> Floats:
         alpha, beta = lines(x)
         size = np.abs(alpha) * p0[letters] + np.abs(beta) * p1[letters] + np.abs(prices[letters])
-        return (16 + 2 * reach) * ULP * size
+        return (16 + 2 * largest_log_ratio) * ULP * size
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        peak = np.clip(np.where(p0 + p1 > 0, np.log(p0) - np.log(p1), 0.0), -reach, reach)
+        peak = np.clip(np.where(p0 + p1 > 0, np.log(p0) - np.log(p1), 0.0), -largest_log_ratio, largest_log_ratio)
     alpha, beta = lines(peak)
     rises = alpha * p0 + beta * p1 > prices
-    active, never = np.flatnonzero(rises), np.flatnonzero(~rises)
+    active, inactive = np.flatnonzero(rises), np.flatnonzero(~rises)
     letters, signs = np.concatenate([active, active]), np.repeat([1, -1], len(active))
     w0, w1, cost = p0[letters], p1[letters], prices[letters]
-    outside, inside = -reach * signs.astype(float), peak[letters]
+    outside, inside = -largest_log_ratio * signs.astype(float), peak[letters]
     for _ in range(halvings):
         middle = (outside + inside) / 2
         alpha, beta = lines(middle)
         above = alpha * w0 + beta * w1 > cost
         inside, outside = np.where(above, middle, inside), np.where(above, outside, middle)
     alpha, beta = lines(outside)
-    left = alpha * w0 + beta * w1 - cost
-    risen = np.where(np.abs(outside) < reach, np.maximum(left, 0.0), 0.0)
-    slack = float((np.maximum(-left, 0.0) + risen + rounding(outside, letters)).sum())
-    slack += float(rounding(peak[never], never).sum())
+    surplus = alpha * w0 + beta * w1 - cost
+    clipped_surplus = np.where(np.abs(outside) < largest_log_ratio, np.maximum(surplus, 0.0), 0.0)
+    slack = float((np.maximum(-surplus, 0.0) + clipped_surplus + rounding(outside, letters)).sum())
+    slack += float(rounding(peak[inactive], inactive).sum())
     order = np.lexsort((-signs, outside))
     letters, signs = letters[order], signs[order]
     a0, a1, price = (np.cumsum(signs * values[letters]) for values in (p0, p1, prices))
@@ -85,20 +85,20 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
 
 
 def testing_bound(p0: Floats, p1: Floats, divergence: Divergence, level: ApproxDP, prices: Floats) -> float:
-    """What D_f(M0 || M1) no mechanism at this level exceeds, rounding counted against us."""
+    """Upper bound on D_f(M0 || M1) over mechanisms at this level, rounding included."""
     q = offset(level)
     if math.isinf(q) or not len(p0):
         return 0.0
     ends = np.array([1 + q, q])
     apart = divergence.perspective(ends, ends[::-1], np.array([1.0, -1.0])).sum() / (1 + 2 * q)
-    # No data bring two distributions further apart than they are, nor further than two letters that tell all.
+    # Data processing: at most the divergence of the letters, nor that of two letters that determine the hypothesis.
     simple = [b * (1 + 1e-12) for b in (divergence.between(p0, p1), float(apart)) if math.isfinite(b)]
     if q < LEAST_OFFSET:
         return min(simple, default=math.inf)
-    q *= 1 - 2.0**-50 * (1 + level.log_growth)  # a level just above the promised one
+    q *= 1 - 2.0**-50 * (1 + level.log_growth)  # a slightly weaker level
     pieces = divergence.pieces(q / (1 + q), (1 + q) / q)
-    found = (p0, p1, q, prices)
-    worst = _worst_tangent(*found, divergence) if pieces is None else _worst_piece(*found, pieces)
+    terms = (p0, p1, q, prices)
+    worst = _worst_tangent(*terms, divergence) if pieces is None else _worst_piece(*terms, pieces)
     total = math.fsum(prices)
     return min(lifted(total, worst, q, len(p0)), *simple)
 
@@ -107,12 +107,12 @@ testing_bound.__test__ = False  # type: ignore[attr-defined]  # pytest takes any
 
 
 def lifted(total: float, worst: float, q: float, k: int) -> float:
-    """The bound of prices that add up to `total`, when some pattern exceeds its price by `worst` at most."""
+    """The bound from prices that add up to `total`, if patterns exceed their price by at most `worst`."""
     return total + max(worst, 0.0) / (q + 1 / k) + 4 * ULP * abs(total)
 
 
 def pattern_bound(utilities: Floats, level: ApproxDP, prices: Floats) -> float:
-    """What sum of utilities no mechanism at this level exceeds, for the utility of every pattern q + 1_A."""
+    """Upper bound on the sum of utilities over mechanisms at this level, from the utility of every pattern q + 1_A."""
     q, k = offset(level), len(prices)
     size = float(np.abs(utilities).max(initial=0.0)) * 1e-12 + (k + 8) * ULP * (1 + q) * float(np.abs(prices).sum())
     worst = float((utilities - subset_sums(prices)).max()) - q * math.fsum(prices) + size
@@ -120,11 +120,11 @@ def pattern_bound(utilities: Floats, level: ApproxDP, prices: Floats) -> float:
 
 
 def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:
-    """What mutual information no mechanism at this level exceeds, from prices of letters; four ways to search.
+    """Upper bound on the mutual information over mechanisms at this level, from prices of letters.
 
-    All sizes where every letter is alike; all patterns where there are few; else the least of three relaxations: the
-    knapsack with fractions, tangents for every number of letters, and tangents for every set of the 20 likeliest
-    letters. Never more than the entropy of the letter.
+    All sizes for a uniform prior with equal prices; all patterns for few letters; otherwise the least of three
+    relaxations: the fractional knapsack, tangents for every number of letters, and tangents for every set of the 20
+    likeliest letters. Never more than the entropy of the letter.
     """
     q, k = offset(level), len(prior)
     if math.isinf(q) or k < 2:
@@ -145,35 +145,38 @@ def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:
 
 
 def _lift(prior: Floats, q: float, prices: Floats) -> float:
-    """What the sum of prices must be raised by to bound every mechanism.
+    """The amount by which the sum of prices must be raised to bound every mechanism.
 
     The shares of patterns satisfy sum of shares · (q k + letters) = k. So a pattern of s letters that exceeds its price
-    by v lets a mechanism exceed the sum of prices by v / (q + s/k) at most. One and two letters are tried; of more,
-    tangents of the concave information bound v, in two ways, of which the better one counts.
+    by v lets a mechanism exceed the sum of prices by at most v / (q + s/k). Patterns of one and two letters are
+    enumerated; for more, tangents of the concave information bound v, in two ways, of which the better one counts.
     """
     k, paid = len(prior), q * math.fsum(prices)
-    off = (k + 64) * ULP * (1 + q) * (1 + float(np.abs(prices).sum())) + _doubt(q)
+    error = (k + 64) * ULP * (1 + q) * (1 + float(np.abs(prices).sum())) + _doubt(q)
     first, second = np.triu_indices(k, 1)
-    alone = float((information_of(prior, q) - prices).max())
-    both = float((information_of(prior[first] + prior[second], q) - prices[first] - prices[second]).max())
+    singles = float((information_of(prior, q) - prices).max())
+    pairs = float((information_of(prior[first] + prior[second], q) - prices[first] - prices[second]).max())
 
     def raised(excess: Floats | float, letters: Integers | int) -> float:
-        return float((np.maximum(excess - paid + off, 0.0) / (q + np.asarray(letters) / k)).max())
+        return float((np.maximum(excess - paid + error, 0.0) / (q + np.asarray(letters) / k)).max())
 
     by_size = raised(_excess_by_size(prior, q, prices), np.arange(3, k + 1))
-    floor = by_likeliest = max(raised(alone, 1), raised(both, 2))
-    left, order = MOST_ENUMERATED, np.argsort(-prior, kind="stable")
+    floor = by_likeliest = max(raised(singles, 1), raised(pairs, 2))
+    group_size, order = MOST_ENUMERATED, np.argsort(-prior, kind="stable")
     while len(order) > 2:
-        _, excess, letters = _excess_by_likeliest(prior[order], q, prices[order], left)
+        _, excess, letters = _excess_by_likeliest(prior[order], q, prices[order], group_size)
         by_likeliest = max(by_likeliest, raised(excess[1:], letters[1:]))
         if max(by_likeliest, raised(excess[0], 3)) == by_likeliest or by_likeliest > by_size:
             break
-        order, left = order[left:], LEFT_OVER  # what holds none of the likeliest decides: the same among the others
+        order, group_size = (
+            order[group_size:],
+            LEFT_OVER,
+        )  # sets without the likeliest decide: the same among the others
     return max(floor, min(by_size, by_likeliest))
 
 
 def _excess_by_size(prior: Floats, q: float, prices: Floats) -> Floats:
-    """Information minus price of patterns of 3, 4, ... letters at most: on a tangent, the best s letters are known."""
+    """Upper bound on information minus price of patterns of 3, 4, ... letters: on a tangent, the best s are known."""
     slope, height = _tangents(q, TANGENTS)
     best = np.full(len(prior), np.inf)
     for rows in np.array_split(np.arange(TANGENTS), 1 + TANGENTS * len(prior) // 2**18):
@@ -183,11 +186,11 @@ def _excess_by_size(prior: Floats, q: float, prices: Floats) -> Floats:
 
 
 def _excess_by_likeliest(prior: Floats, q: float, prices: Floats, most: int) -> tuple[Floats, Floats, Integers]:
-    """For every set B of the likeliest letters, with others to three letters or more: a slope, the excess, how many.
+    """For every set B of the likeliest letters, extended to three letters or more: a slope, the excess, the size.
 
-    A tangent bounds the information of B and some of the rest by a sum over letters, so that it is known which of the
-    rest make it largest. As a function of P(B) the bound is a least of straight lines, one for each tangent: concave,
-    and its pieces are met in the order of their slopes.
+    A tangent bounds the information of B and some of the rest by a sum over letters, so the best choice of the rest is
+    known. As a function of P(B) the bound is a minimum of straight lines, one for each tangent: concave, with pieces in
+    the order of their slopes.
     """
     order = np.argsort(-prior, kind="stable")
     big, small = order[:most], order[most:]
@@ -202,7 +205,7 @@ def _excess_by_likeliest(prior: Floats, q: float, prices: Floats, most: int) -> 
     slope, excess = np.zeros(len(mass)), np.full(len(mass), -np.inf)
     for missing in range(4):
         if missing:
-            heights = heights + np.minimum(best[:, -missing], 0.0)  # one more of the rest is taken, worth it or not
+            heights = heights + np.minimum(best[:, -missing], 0.0)  # one more of the rest is taken, even at a loss
         which = np.flatnonzero(sizes == 3 - missing if missing else sizes >= 3)
         if missing > len(small) or not len(which):
             continue
@@ -214,21 +217,21 @@ def _excess_by_likeliest(prior: Floats, q: float, prices: Floats, most: int) -> 
 
 
 def _least_lines(slope: Floats, height: Floats) -> tuple[Floats, Floats]:
-    """Of lines with falling slopes, those that are the least one somewhere, in that order."""
-    kept: list[int] = []
+    """The lower envelope of lines with falling slopes: those that are the least one somewhere, in order."""
+    envelope: list[int] = []
     s, h = slope.tolist(), height.tolist()
     for i in range(len(s)):
-        while kept and h[i] <= h[kept[-1]]:
-            kept.pop()
-        if kept and s[i] == s[kept[-1]]:
+        while envelope and h[i] <= h[envelope[-1]]:
+            envelope.pop()
+        if envelope and s[i] == s[envelope[-1]]:
             continue
-        while len(kept) > 1:
-            a, b = kept[-2], kept[-1]
+        while len(envelope) > 1:
+            a, b = envelope[-2], envelope[-1]
             if (h[i] - h[b]) * (s[a] - s[b]) > (h[b] - h[a]) * (s[b] - s[i]):
                 break
-            kept.pop()
-        kept.append(i)
-    return slope[kept], height[kept]
+            envelope.pop()
+        envelope.append(i)
+    return slope[envelope], height[envelope]
 
 
 def _tangents(q: float, many: int) -> tuple[Floats, Floats]:
@@ -239,48 +242,48 @@ def _tangents(q: float, many: int) -> tuple[Floats, Floats]:
 
 
 def _doubt(q: float) -> float:
-    """What the rounding of a tangent, or of the information itself, may be."""
+    """The largest rounding error of a tangent, or of the information itself."""
     return 64 * ULP * (2 + math.log1p(1 / q)) + 1e-12 * float(information_of(np.array([0.5]), q)[0])
 
 
 def _worst_fraction(prior: Floats, q: float, prices: Floats) -> float:
-    """The most that information minus price can be when letters may be taken in parts, dearest last.
+    """Upper bound on information minus price over fractional sets of letters, cheapest per probability first.
 
-    That is a concave function of the probability taken. Between two points it lies below the chords of the neighbouring
-    intervals, extended: so points on a grid bound it everywhere.
+    It is a concave function of the set's probability. Between two points it lies below the extended chords of the
+    neighbouring intervals, so points on a grid bound it everywhere.
     """
     order = np.argsort(prices / prior)
     ends, paid = np.append(0.0, np.cumsum(prior[order])), np.append(0.0, np.cumsum(prices[order]))
     parts = np.linspace(0, len(prior), FRACTIONS * len(prior) + 1)
     mass = np.minimum(np.interp(parts, np.arange(len(ends)), ends), 1.0)
     height = information_of(mass, q) * (1 + 1e-12) - np.interp(parts, np.arange(len(paid)), paid)
-    keep = np.append(True, np.diff(mass) > 1e-7 / len(prior))  # shorter intervals have no reliable chord
-    keep[-1] = True
-    mass, height = mass[keep], height[keep]
-    off = (len(prior) + 16) * ULP * (1 + q) * float(np.abs(prices).sum() + np.abs(height).max())
+    is_spaced = np.append(True, np.diff(mass) > 1e-7 / len(prior))  # shorter intervals have no reliable chord
+    is_spaced[-1] = True
+    mass, height = mass[is_spaced], height[is_spaced]
+    error = (len(prior) + 16) * ULP * (1 + q) * float(np.abs(prices).sum() + np.abs(height).max())
     width = np.maximum(np.diff(mass), 1e-300)
     rise = np.diff(height) / width
-    doubt = 2 * off / width
-    before = np.append(np.inf, height[1:-1] + np.maximum(rise[:-1] + doubt[:-1], 0.0) * width[1:])
-    after = np.append(height[1:-1] + np.maximum(doubt[1:] - rise[1:], 0.0) * width[:-1], np.inf)
-    return float(max(height.max(), np.minimum(before, after).max())) + 4 * off
+    doubt = 2 * error / width
+    bound_from_left = np.append(np.inf, height[1:-1] + np.maximum(rise[:-1] + doubt[:-1], 0.0) * width[1:])
+    bound_from_right = np.append(height[1:-1] + np.maximum(doubt[1:] - rise[1:], 0.0) * width[:-1], np.inf)
+    return float(max(height.max(), np.minimum(bound_from_left, bound_from_right).max())) + 4 * error
 
 
 def _worst_tangent(p0: Floats, p1: Floats, q: float, prices: Floats, divergence: Divergence) -> float:
-    """The most by which a pattern exceeds its price, for a smooth divergence, with every rounding counted against us.
+    """The most by which a pattern exceeds its price, for a smooth divergence, every rounding included.
 
-    phi is convex, so over the box of what two rounded sums may be it is largest at a corner.
+    phi is convex, so over the box of two rounded sums it is largest at a corner.
     """
-    found = search(p0, p1, divergence, q, prices, FINE)
-    a0, a1, price = found.sums
-    off = (len(p0) + 4) * ULP
+    sweep = search(p0, p1, divergence, q, prices, FINE)
+    a0, a1, price = sweep.sums
+    error = (len(p0) + 4) * ULP
     worst = 0.0
-    for z in (np.maximum(a0 - off, 0.0), a0 + off):
-        for t in (np.maximum(a1 - off, 0.0), a1 + off):
+    for z in (np.maximum(a0 - error, 0.0), a0 + error):
+        for t in (np.maximum(a1 - error, 0.0), a1 + error):
             phi = divergence.perspective(q + z, q + t, z - t) * (1 + 1e-12)
             worst = max(worst, float((phi - price).max(initial=0.0) - q * math.fsum(prices)))
     paid = float(np.abs(prices).sum()) * (1 + q)
-    return worst + off * paid + found.slack
+    return worst + error * paid + sweep.slack
 
 
 def _worst_piece(p0: Floats, p1: Floats, q: float, prices: Floats, pieces: Floats) -> float:

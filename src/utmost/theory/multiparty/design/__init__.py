@@ -1,1 +1,1 @@
-"""The optimal protocol, conversations, and the decision rules of those who listen."""
+"""The optimal protocol, conversations, and the decision rules of listeners."""

@@ -26,13 +26,24 @@ class Conversation:
 
     Attributes
     ----------
-    spaces : each speaker's possible inputs; neighbours are what its level protects
-    levels : the privacy promised to each speaker
-    first : the first speaker's mechanism
-    second : the second speaker's mechanism, for every message it may have heard
-    truth : the function of both inputs
-    answers, accuracy : what may be answered, and how good each answer (column) is at each of these as truth (row)
-    apart : randomised response of every bit, to compare with
+    title : str
+        A title, for people.
+    spaces : pair of Space
+        Each speaker's possible inputs; its level protects neighbours.
+    levels : pair of ApproxDP
+        The level of each speaker.
+    first : CertifiedMechanism
+        The first speaker's mechanism.
+    second : mapping
+        The second speaker's mechanism for every message of the first.
+    truth : callable
+        The function of both inputs.
+    answers : tuple
+        The possible answers.
+    accuracy : array of float
+        How good each answer (column) is if each of them (row) is the truth.
+    apart : Protocol
+        Randomised response of every bit, for comparison.
     """
 
     title: str
@@ -47,14 +58,14 @@ class Conversation:
 
     def value(self) -> float:
         """The average accuracy of the best decision, over fair bits."""
-        told = 0.0
+        total = 0.0
         for m, heard in enumerate(self.first.outputs):
             joint = np.einsum("a,bn,aby->ny", self.first.matrix[:, m], self.second[heard].matrix, self.gains())
-            told += float(joint.max(axis=1).sum())
-        return told / (len(self.spaces[0]) * len(self.spaces[1]))
+            total += float(joint.max(axis=1).sum())
+        return total / (len(self.spaces[0]) * len(self.spaces[1]))
 
     def respond(self, speaker: Literal[0, 1], own: Any, heard: Any = None) -> Any:
-        """A speaker's message, drawn exactly: of the first, or of the second, given what it heard."""
+        """A speaker's message, drawn exactly: that of the first, or of the second given the first message."""
         if speaker not in (0, 1) or (heard is None) != (speaker == 0):
             raise InvalidInput("speaker 0 speaks first and has heard nothing; speaker 1 gives what it `heard`.")
         if speaker == 1 and heard not in self.second:
@@ -62,12 +73,12 @@ class Conversation:
         return (self.second[heard] if speaker else self.first).sample(own)
 
     def decide(self, messages: tuple[Any, Any]) -> Decision:
-        """What a listener concludes from both messages."""
-        heard, said = messages
-        if heard not in self.first.outputs or said not in self.second[heard].outputs:
+        """The best answer to both messages, with the posterior."""
+        first_message, second_message = messages
+        if first_message not in self.first.outputs or second_message not in self.second[first_message].outputs:
             raise InvalidInput(f"{messages!r} is not a pair of messages of this conversation.")
-        here = self.first.matrix[:, self.first.outputs.index(heard)]
-        there = self.second[heard].matrix[:, self.second[heard].outputs.index(said)]
+        here = self.first.matrix[:, self.first.outputs.index(first_message)]
+        there = self.second[first_message].matrix[:, self.second[first_message].outputs.index(second_message)]
         likely = np.multiply.outer(here, there)
         gains = np.einsum("ab,aby->y", likely, self.gains())
         posterior = dict.fromkeys(self.answers, 0.0)
@@ -77,12 +88,12 @@ class Conversation:
         return Decision(best, posterior, {answer: float(answer == best) for answer in self.answers})
 
     def transcript(self, speaker: Literal[0, 1], other: Any) -> CertifiedMechanism:
-        """The whole transcript as a mechanism of one speaker's input, the other's being fixed: proved in integers.
+        """The transcript as a mechanism of one speaker's input, the other's being fixed, certified in integers.
 
-        `CannotCertify` if it is not private. This is LIM (4.7): whoever sees all messages and knows all else.
+        `CannotCertify` if it is not private. This is LIM (4.7): an observer of all messages who knows all else.
         """
         bits = max(mechanism.bits for mechanism in self.second.values())
-        outputs = [(heard, said) for heard in self.first.outputs for said in self.second[heard].outputs]
+        outputs = [(heard, reply) for heard in self.first.outputs for reply in self.second[heard].outputs]
         fixed = self.spaces[1 - speaker].index(other)
         rows = []
         for own in range(len(self.spaces[speaker])):
@@ -110,15 +121,15 @@ class Conversation:
         return Verification(all(check.passed for check in checks), "unproved", float("inf"), tuple(checks))
 
     def __str__(self) -> str:
-        apart, talking = self.apart.value(), self.value()
-        verdict = "randomised response is not optimal here" if talking > apart + 1e-9 else "no gain at this level"
+        apart, value = self.apart.value(), self.value()
+        verdict = "randomised response is not optimal here" if value > apart + 1e-9 else "no gain at this level"
         return (
             f"{self.title}\n  randomised response of every bit: {apart:.6f}\n"
-            f"  this conversation: {talking:.6f} ({verdict})"
+            f"  this conversation: {value:.6f} ({verdict})"
         )
 
     def gains(self) -> Floats:
         """The accuracy of every answer for every pair of inputs."""
-        at = {answer: i for i, answer in enumerate(self.answers)}
+        position = {answer: i for i, answer in enumerate(self.answers)}
         first, second = (space.points for space in self.spaces)
-        return np.array([[self.accuracy[at[self.truth(a, b)]] for b in second] for a in first])
+        return np.array([[self.accuracy[position[self.truth(a, b)]] for b in second] for a in first])

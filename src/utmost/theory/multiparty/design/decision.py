@@ -1,4 +1,4 @@
-"""What a listener concludes: an answer, and the probabilities of the function's values given the messages."""
+"""The decision of a listener: an answer, and the posterior of the function's values given the messages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from utmost.theory.multiparty.design.functions import Question
 
 @dataclass(frozen=True)
 class Decision:
-    """What a listener concludes.
+    """The decision of a listener.
 
     Attributes
     ----------
-    answer : the answer to give
-    posterior : the probability of every value of the function given the messages, when all bits are fair coins
-    chances : with which probability the rule gives each answer; in the worst case the best rule may toss coins, and
-        listeners with the same messages agree only if they use the same `coin`
+    answer : label
+        The answer to give.
+    posterior : mapping
+        The probability of every value of the function given the messages, when all bits are fair coins.
+    chances : mapping
+        The probability with which the rule gives each answer. For the worst case the best rule may be randomised, and
+        listeners with the same messages agree only if they use the same `coin`.
     """
 
     answer: Any
@@ -35,7 +38,7 @@ class Decision:
 
 
 def posterior_of(question: Question, likely: Floats) -> Floats:
-    """The probability of every value of the function when party i holds a 1 with probability likely[i, 1]."""
+    """The probability of every value of the function when the bit of party i is 1 with probability likely[i, 1]."""
     states = np.ones(1)
     for no, yes in likely:
         states = np.convolve(states, [no, yes]) if question.counted else np.multiply.outer(states, [no, yes]).ravel()
@@ -43,23 +46,23 @@ def posterior_of(question: Question, likely: Floats) -> Floats:
 
 
 def best_answer(posterior: Floats, table: Floats) -> int:
-    """The answer with the best expected accuracy; of equals the first, so that all listeners conclude the same."""
+    """The answer with the best expected accuracy; among ties the first, so that all listeners agree."""
     gains = posterior @ table
     return int(np.argmax(gains >= gains.max() - 1e-12 * max(1.0, float(np.abs(table).max()))))
 
 
 def read_coin(coin: Number) -> Fraction:
-    """A coin that listeners share: a number from 0 up to 1."""
-    fallen = as_rational(coin, "coin")
-    if not 0 <= fallen < 1:
+    """The number from 0 up to 1 that listeners share as a coin, checked."""
+    toss_value = as_rational(coin, "coin")
+    if not 0 <= toss_value < 1:
         raise InvalidInput(f"coin is {coin!r}; give a number from 0 up to, but not, 1.")
-    return fallen
+    return toss_value
 
 
 def toss(rule: Floats, coin: Fraction | None = None) -> int:
-    """An answer drawn with these probabilities, or the one that a coin between 0 and 1 falls on.
+    """An answer drawn with these probabilities, or the one that a shared coin between 0 and 1 selects.
 
-    It concerns no one's privacy, so the nearest integers will do.
+    No one's privacy depends on it, so probabilities are rounded to integers.
     """
     weights = [int(chance * 2**WORD) for chance in rule.tolist()]
     weights[int(np.argmax(rule))] += 2**WORD - sum(weights)

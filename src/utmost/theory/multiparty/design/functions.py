@@ -1,4 +1,4 @@
-"""What is computed: a function of one bit per party, given by name, by count, as a table or as a callable.
+"""Functions of one bit per party, given by name, by count, as a table or as a callable.
 
 In a table, party 0 is the most significant bit: the entry at position 4·x0 + 2·x1 + x2 is the value at (x0, x1, x2).
 """
@@ -36,15 +36,15 @@ NAMED: dict[str, Callable[[int, int], int]] = {
 
 @dataclass(frozen=True)
 class ByCount:
-    """A function of how many parties hold a 1; made by `by_count`."""
+    """A function of the number of ones; made by `by_count`."""
 
     rule: Callable[[int], Any] | Sequence[Any]
 
 
 def by_count(rule: Callable[[int], Any] | Sequence[Any]) -> ByCount:
-    """A function of how many parties hold a 1: a callable of that number, or its values at 0, 1, ..., all parties.
+    """Declare a function of the number of ones: a callable of that number, or its values at 0, 1, ..., all parties.
 
-    Say so where you can: a thousand parties are then easy, since only counts of messages matter.
+    Use it where you can: a thousand parties are then easy, since only counts of messages matter.
 
     Examples
     --------
@@ -62,11 +62,16 @@ class Question:
 
     Attributes
     ----------
-    name : what it is called, for people
-    parties : how many there are
-    values : the values it takes, in order
-    positions : which value at each count of ones (`counted`), or at each setting of the bits, party 0 first
-    counted : whether it depends on the count of ones only, and says so
+    name : str
+        Its name, for people.
+    parties : int
+        The number of parties.
+    values : tuple
+        The values it takes, in order.
+    positions : array of int
+        The position of its value at each count of ones (`counted`), or at each setting of the bits, party 0 first.
+    counted : bool
+        Whether it was declared as a function of the count of ones.
     """
 
     name: str
@@ -77,7 +82,7 @@ class Question:
 
     @cached_property
     def title(self) -> str:
-        """What it is, as far as its entries show; a name that they do not bear out is quoted, for it may be anybody's.
+        """The name for reports; one that the entries do not confirm is quoted, since a file may hold any name.
 
         Examples
         --------
@@ -86,22 +91,23 @@ class Question:
         >>> read_function("majority", 3).title, replace(first, name="majority").title
         ('majority', "a function called 'majority'")
         """
-        if self.name in UNNAMED or self._is_what_it_is_called():
+        if self.name in UNNAMED or self._matches_name():
             return self.name
         return f"a function called {self.name!r}"
 
-    def _is_what_it_is_called(self) -> bool:
+    def _matches_name(self) -> bool:
+        """Whether the entries are those of the built-in function with this name."""
         try:
             named = read_function(self.name, self.parties)
         except InvalidInput:
             return False
         ones = np.arange(self.parties + 1)
         if not self.counted:  # the number of ones at every setting of the bits
-            ones = reduce(lambda found, _: np.concatenate([found, found + 1]), range(self.parties), ones[:1])
+            ones = reduce(lambda counts, _: np.concatenate([counts, counts + 1]), range(self.parties), ones[:1])
         return self.values == named.values and np.array_equal(self.positions, named.positions[ones])
 
     def to_json(self) -> dict[str, Any]:
-        """The function as plain data; `question_from_json` reads it back."""
+        """The function as plain JSON data; the inverse of `question_from_json`."""
         return {
             "name": self.name,
             "parties": self.parties,
@@ -112,9 +118,10 @@ class Question:
 
 
 def read_function(function: Any, parties: int) -> Question:
-    """The function that an argument stands for."""
+    """The function that a name, a table, a callable or `by_count(...)` stands for."""
     if isinstance(function, str):
-        return _listed(function, parties, [_named(function)(ones, parties) for ones in range(parties + 1)], True)
+        values = [_named(function)(ones, parties) for ones in range(parties + 1)]
+        return _question(function, parties, values, by_ones=True)
     if isinstance(function, ByCount):
         rule = function.rule
         values = [rule(ones) for ones in range(parties + 1)] if callable(rule) else list(rule)
@@ -122,7 +129,7 @@ def read_function(function: Any, parties: int) -> Question:
             raise InvalidInput(
                 f"{len(values)} values by count for {parties} parties; give one for 0 to {parties} ones."
             )
-        return _listed(COUNT, parties, values, True)
+        return _question(COUNT, parties, values, by_ones=True)
     if parties > MOST_BITS_OF_A_TABLE:
         raise TooLarge(
             f"a table over {parties} bits has 2^{parties} entries; beyond {MOST_BITS_OF_A_TABLE} parties give a name, "
@@ -131,7 +138,7 @@ def read_function(function: Any, parties: int) -> Question:
     if callable(function):
         name = getattr(function, "__name__", "function")
         values = [function(bits) for bits in product((0, 1), repeat=parties)]
-        return _listed(FUNCTION if name == "<lambda>" else name, parties, values, False)
+        return _question(FUNCTION if name == "<lambda>" else name, parties, values, by_ones=False)
     if not isinstance(function, np.ndarray | Sequence):
         raise InvalidInput(f"the function is {function!r}; give a name, a table, a callable or by_count(...).")
     table = function.ravel() if isinstance(function, np.ndarray) else list(function)
@@ -143,26 +150,26 @@ def read_function(function: Any, parties: int) -> Question:
     if isinstance(table, np.ndarray) and table.dtype.kind in "iu":  # the same as below, for a million entries
         distinct, positions = np.unique(table, return_inverse=True)
         return Question(TABLE, parties, tuple(distinct.tolist()), positions.astype(np.int64), False)
-    return _listed(TABLE, parties, list(table), False)
+    return _question(TABLE, parties, list(table), by_ones=False)
 
 
 def question_from_json(data: Any) -> Question:
-    """The function written by `to_json`; `InvalidInput` if it is not one."""
-    parties, counted = int(data["parties"]), bool(data["counted"])
-    if parties < 1 or (not counted and parties > MOST_BITS_OF_A_TABLE):
+    """The function written by `to_json`; `InvalidInput` if it is malformed."""
+    parties, by_ones = int(data["parties"]), bool(data["counted"])
+    if parties < 1 or (not by_ones and parties > MOST_BITS_OF_A_TABLE):
         raise InvalidInput(f"a function of {parties} bits.")
     values = tuple(label_from_json(value) for value in data["values"])
     positions = np.array(data["positions"])
-    expected = parties + 1 if counted else 2**parties
+    expected = parties + 1 if by_ones else 2**parties
     if positions.shape != (expected,) or positions.dtype.kind != "i":
         raise InvalidInput(f"the function has {positions.size} entries, not {expected}.")
     if len(set(values)) != len(values) or not values or positions.min() < 0 or positions.max() >= len(values):
         raise InvalidInput("an entry of the function is not one of its values.")
-    return Question(str(data["name"]), parties, values, positions, counted)
+    return Question(str(data["name"]), parties, values, positions, by_ones)
 
 
 def read_accuracy(accuracy: Accuracy | None, values: Sequence[Any], answers: Sequence[Any]) -> Floats:
-    """How good each answer (column) is when the function has each value (row)."""
+    """The accuracy of each answer (column) at each value of the function (row), as a table."""
     shape = (len(values), len(answers))
     if accuracy is None or isinstance(accuracy, str):
         name = accuracy or "zero-one"
@@ -173,9 +180,9 @@ def read_accuracy(accuracy: Accuracy | None, values: Sequence[Any], answers: Seq
             )
         loss = loss_table(name, values, answers)
         return -loss if name in ("absolute", "squared") else 1 - loss
-    given = [[accuracy(v, a) for a in answers] for v in values] if callable(accuracy) else accuracy
+    entries = [[accuracy(v, a) for a in answers] for v in values] if callable(accuracy) else accuracy
     try:
-        table = np.array(given, dtype=float)
+        table = np.array(entries, dtype=float)
     except (TypeError, ValueError):
         raise InvalidInput(
             "the accuracy is not a table of numbers; give a row per value, a column per answer."
@@ -191,7 +198,7 @@ def read_accuracy(accuracy: Accuracy | None, values: Sequence[Any], answers: Seq
 
 
 def read_labels(labels: Sequence[Any], what: str) -> tuple[Any, ...]:
-    """Values or answers that can be saved: text, finite numbers, truth values, tuples of them."""
+    """Values or answers, checked to be ones that can be saved: text, finite numbers, truth values, tuples of them."""
     try:
         plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
         distinct = set(plain)
@@ -205,6 +212,7 @@ def read_labels(labels: Sequence[Any], what: str) -> tuple[Any, ...]:
 
 
 def _named(name: str) -> Callable[[int, int], int]:
+    """The built-in function of this name, of the number of ones and the number of parties."""
     word, _, number = name.partition(" ")
     if word == "threshold" and number.strip():
         least = as_rational(number.strip(), "the threshold")
@@ -217,10 +225,11 @@ def _named(name: str) -> Callable[[int, int], int]:
     return NAMED[name]
 
 
-def _listed(name: str, parties: int, given: Sequence[Any], counted: bool) -> Question:
-    labels = read_labels(given, "the values of the function")
+def _question(name: str, parties: int, values: Sequence[Any], by_ones: bool) -> Question:
+    """The function with these values, at each count of ones or at each setting of the bits."""
+    labels = read_labels(values, "the values of the function")
     distinct = list(dict.fromkeys(labels))
     with suppress(TypeError):  # values of different kinds keep the order in which they appear
         distinct.sort()
     at = {value: i for i, value in enumerate(distinct)}
-    return Question(name, parties, tuple(distinct), np.array([at[v] for v in labels], dtype=np.int64), counted)
+    return Question(name, parties, tuple(distinct), np.array([at[v] for v in labels], dtype=np.int64), by_ones)

@@ -32,7 +32,7 @@ def xor_or_and(privacy: Level | Number, message: Literal["plain", "best"] = "pla
     """LIM 4.6, first example: y1 XOR y2 if x = 0, y1 AND y2 if x = 1, where one party holds x and another y1 and y2.
 
     The second party hears the first's response x̃ and sends a response of the XOR or the AND accordingly ("plain"),
-    or the message that a linear program finds best ("best").
+    or the optimal message by a linear program ("best").
 
     Examples
     --------
@@ -70,7 +70,7 @@ def hamming_distance(privacy: Level | Number, message: Literal["geometric", "bes
     """LIM 4.6, second example: the Hamming distance of two parties' two bits each, accuracy 2 - |d - answer|.
 
     The second party hears the first's two responses x̃ and sends its distance to them with truncated geometric noise
-    ("geometric"), or the message that a linear program finds best ("best").
+    ("geometric"), or the optimal message by a linear program ("best").
 
     Examples
     --------
@@ -114,9 +114,9 @@ def hamming_distance(privacy: Level | Number, message: Literal["geometric", "bes
 def and_saving_delta(level: Level | Number, other: Level | Number) -> Conversation:
     """The AND of two bits, where a party with delta > 0 saves it for when it matters: better than LIM Theorem 4.4.1.
 
-    The other party, at a pure level, speaks first. Only if it says 1 does this party's bit matter, so only then does
-    it risk giving it away: with delta' = delta (1 + e^eps) / e^eps, whose average is at most delta whatever the
-    other's bit. Non-interactively delta would be spent in vain whenever the other says 0.
+    The other party, at a pure level, speaks first. Only if it says 1 does this party's bit matter, so only then may it
+    be revealed: with delta' = delta (1 + e^eps) / e^eps, whose average is at most delta whatever the other's bit.
+    Without interaction delta would be wasted whenever the other says 0.
 
     Examples
     --------
@@ -129,33 +129,33 @@ def and_saving_delta(level: Level | Number, other: Level | Number) -> Conversati
     >>> talk.verify().private
     True
     """
-    own, others = _require_approx(level), require_pure(as_level(other))
-    first = response(others)
+    own_level, other_level = _require_approx(level), require_pure(as_level(other))
+    first = response(other_level)
     likely = Fraction(int(first.weights[1, 1]), first.total)  # of hearing 1, at most, and so of spending delta'
     second = {
-        0: response(_with_delta(own, Fraction(0))),
-        1: response(_with_delta(own, min(own.delta / likely, Fraction(1)))),
+        0: response(_with_delta(own_level, Fraction(0))),
+        1: response(_with_delta(own_level, min(own_level.delta / likely, Fraction(1)))),
     }
     return Conversation(
-        f"AND of two bits, {own}, after a bit at {others}",
+        f"AND of two bits, {own_level}, after a bit at {other_level}",
         (path(2), path(2)),
-        (others, own),
+        (other_level, own_level),
         first,
         second,
         lambda x, y: x & y,
         (0, 1),
         np.eye(2),
-        optimal("and", [others, own]),
+        optimal("and", [other_level, own_level]),
     )
 
 
 def xor_sharing_delta(level: Level | Number, other: Level | Number) -> Conversation:
-    """The XOR of two bits, whose parties give them away at the same time: better than LIM Theorem 4.4.1.
+    """The XOR of two bits, whose parties reveal them at the same time: better than LIM Theorem 4.4.1.
 
-    One bit of two is worth nothing to an XOR. The other party speaks first; its randomised response shows whether it
-    gives its bit away, which happens with its delta whatever the bit is. This party does the same then, as far as its
-    own delta reaches. With equal levels the margin is delta + (1 - delta) t², t = tanh(epsilon / 2), in place of
-    (delta + (1 - delta) t)²; a coin that both see would do as well.
+    One bit of two determines nothing about an XOR. The other party speaks first; its randomised response shows whether
+    its bit is revealed, which happens with its delta whatever the bit is. This party then does the same, as far as its
+    own delta allows. With equal levels the margin is delta + (1 - delta) t², t = tanh(epsilon / 2), in place of
+    (delta + (1 - delta) t)²; a shared coin would serve as well.
 
     Examples
     --------
@@ -165,26 +165,34 @@ def xor_sharing_delta(level: Level | Number, other: Level | Number) -> Conversat
       randomised response of every bit: 0.505000
       this conversation: 0.550000 (randomised response is not optimal here)
     """
-    own, others = _require_approx(level), _require_approx(other)
-    first = response(others)
-    giving = [m for m in first.outputs if not all(int(w) for w in first.weights[:, m])]
-    luck = Fraction(sum(int(first.weights[0, m]) for m in giving), first.total)  # the same for both bits
-    then = min(own.delta / luck, Fraction(1)) if luck else Fraction(0)
-    otherwise = max(own.delta - luck, Fraction(0)) / (1 - luck) if luck < 1 else Fraction(0)
+    own_level, other_level = _require_approx(level), _require_approx(other)
+    first = response(other_level)
+    revealing = [m for m in first.outputs if not all(int(w) for w in first.weights[:, m])]
+    chance_revealed = Fraction(sum(int(first.weights[0, m]) for m in revealing), first.total)  # the same for both bits
+    delta_if_revealed = min(own_level.delta / chance_revealed, Fraction(1)) if chance_revealed else Fraction(0)
+    delta_if_hidden = (
+        max(own_level.delta - chance_revealed, Fraction(0)) / (1 - chance_revealed)
+        if chance_revealed < 1
+        else Fraction(0)
+    )
     return Conversation(
-        f"XOR of two bits, {own}, after a bit at {others}",
+        f"XOR of two bits, {own_level}, after a bit at {other_level}",
         (path(2), path(2)),
-        (others, own),
+        (other_level, own_level),
         first,
-        {m: response(_with_delta(own, then if m in giving else otherwise)) for m in first.outputs},
+        {
+            m: response(_with_delta(own_level, delta_if_revealed if m in revealing else delta_if_hidden))
+            for m in first.outputs
+        },
         lambda x, y: x ^ y,
         (0, 1),
         np.eye(2),
-        optimal("xor", [others, own]),
+        optimal("xor", [other_level, own_level]),
     )
 
 
 def _require_approx(privacy: Level | Number) -> ApproxDP:
+    """An (epsilon, delta) level, checked."""
     level = as_level(privacy)
     if not isinstance(level, ApproxDP):
         raise UnsupportedLevel(f"the level is {level}; give an (epsilon, delta) level, such as ApproxDP(1, 0.1).")
@@ -192,20 +200,21 @@ def _require_approx(privacy: Level | Number) -> ApproxDP:
 
 
 def _with_delta(level: ApproxDP, delta: Fraction) -> ApproxDP:
-    """The same epsilon with another delta."""
+    """The level with its epsilon and another delta."""
     if level.ratio != 1:
         return ApproxDP.from_ratio(level.ratio, delta)
     return ApproxDP(level.exponent, delta)
 
 
 def _read_choice(message: str, usual: str) -> bool:
+    """Whether the usual message was chosen, not the best one."""
     if message not in (usual, "best"):
         raise InvalidInput(f"message is {message!r}; say {usual!r} or 'best'.")
     return message == usual
 
 
 def _with_best_second(talk: Conversation) -> Conversation:
-    """The same first message, and for each the second message that a linear program finds best: an answer."""
+    """The conversation with the optimal second message for each first one, an answer, by a linear program."""
     levels = on_edges(talk.spaces[1], talk.levels[1])
     gains, second = talk.gains(), {}
     for m, heard in enumerate(talk.first.outputs):

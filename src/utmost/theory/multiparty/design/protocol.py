@@ -1,4 +1,4 @@
-"""The optimal protocol: every party sends a randomised response, every listener decides as well as that allows.
+"""The optimal protocol: every party sends a randomised response, and every listener applies the best decision rule.
 
 LIM Theorem 4.4.1: with delta = 0, whatever parties with these levels say to each other in any number of rounds can be
 computed from their randomised responses. So one message each suffices, for every function, every measure of accuracy,
@@ -55,22 +55,27 @@ NO_INTERACTION = (
     "delta > 0 interaction or shared coins can do better, contrary to LIM Theorem 4.4.1"
 )
 CLOSE = 1e-9
-"""How far, relative to the largest accuracy, a stated value may be from the recomputed one."""
+"""The tolerance between a stated and a recomputed value, relative to the largest accuracy."""
 LOST = 1e-6
-"""How far, relative to the largest accuracy, a decision rule may be from the best possible."""
+"""The largest gap of a decision rule that counts as optimal, relative to the largest accuracy."""
 
 
 @dataclass(frozen=True, eq=False)
 class Protocol:
-    """What every party sends and what every listener concludes; made by `multiparty.optimal`.
+    """The message of every party and the decision rule of every listener; made by `multiparty.optimal`.
 
     Attributes
     ----------
-    question : the function that is computed
-    levels : the privacy promised to each party
-    answers : what a listener may answer
-    accuracy : how good each answer (column) is at each value of the function (row)
-    criterion : "average" over fair bits, or "worst" over the bits
+    question : Question
+        The function that is computed.
+    levels : tuple of ApproxDP
+        The level of each party.
+    answers : tuple
+        The possible answers of a listener.
+    accuracy : array of float
+        The accuracy of each answer (column) at each value of the function (row).
+    criterion : "average" or "worst"
+        The average over fair bits, or the worst case over the bits.
     """
 
     question: Question
@@ -79,15 +84,15 @@ class Protocol:
     accuracy: Floats
     criterion: Literal["average", "worst"]
     name: str = ""
-    """Which occasion this is: messages of one are not taken for those of another."""
+    """The occasion, part of the fingerprint: messages of one occasion are refused by another."""
     stated: float | None = None
     """The central observer's accuracy as the designer computed it, or as a file states it."""
     agreed: str | None = None
     """For a listener's own question (`asking`), the fingerprint of the protocol whose messages it hears."""
-    found: dict[int | None, float] = field(default_factory=dict, repr=False)
-    """Accuracies found so far, by listener."""
+    accuracies: dict[int | None, float] = field(default_factory=dict, repr=False)
+    """Cache of accuracies, by listener."""
     rules: dict[tuple[int | None, int], Rule] = field(default_factory=dict, repr=False)
-    """Worst-case decision rules found so far: of the central observer (None, 0), of a party with a bit."""
+    """Cache of worst-case decision rules: of the central observer (None, 0), of a party with a bit."""
 
     def value(self, party: int | None = None) -> float:
         """The accuracy of the central observer, who hears the messages, or of a party, who also knows its own bit.
@@ -101,21 +106,21 @@ class Protocol:
         """
         if party is not None:
             party = require_party(party, len(self.levels))
-        if party not in self.found:
+        if party not in self.accuracies:
             views = self._views(party)
             if self.criterion == "worst":
                 value = min(self._rule(party, i).value(view, self.accuracy) for i, view in enumerate(views))
             else:
                 value = float(np.mean([best_accuracy(view, self.accuracy, view.evenly()) for view in views]))
-            self.found[party] = value
-        return self.found[party]
+            self.accuracies[party] = value
+        return self.accuracies[party]
 
     def mechanism(self, party: int) -> CertifiedMechanism:
-        """What a party's message says about its bit: integer weights, proved private in exact arithmetic."""
+        """The mechanism by which a party's message depends on its bit: integer weights, certified exactly."""
         return response(self.levels[require_party(party, len(self.levels))])
 
     def promise(self, party: int) -> str:
-        """What a party is promised, in words: read it before anything is sent.
+        """The guarantee to a party, in words: to be read before anything is sent.
 
         Examples
         --------
@@ -129,15 +134,18 @@ class Protocol:
     def respond(self, party: int, bit: int, accept: bool = False) -> Message:
         """The message of a party: drawn exactly, with the operating system's randomness.
 
-        Every call draws anew and spends the party's privacy again: send one message and keep it.
-        `utmost party respond` keeps a record for you.
+        Every call draws anew and spends the party's level again: send one message and store it.
+        `utmost party respond` keeps a record.
 
         Parameters
         ----------
-        party : which party responds, from 0
-        bit : its bit, 0 or 1
-        accept : respond although the party's promise is weaker than epsilon = 5 with delta = 0.01, which is otherwise
-            refused (`WeakPromise`); for the party to say, after it saw `promise`
+        party : int
+            The number of the party, from 0.
+        bit : int
+            Its bit, 0 or 1.
+        accept : bool
+            Respond although the party's guarantee is weaker than epsilon = 5 with delta = 0.01, which is otherwise
+            refused (`WeakPromise`); for the party to decide, after reading `promise`.
         """
         mechanism = self.mechanism(party)
         require_accepted(self.levels[party], accept)
@@ -150,46 +158,50 @@ class Protocol:
         own_bit: int | None = None,
         coin: Number | None = None,
     ) -> Decision:
-        """What the messages say: the best answer and the probabilities of the function's values.
+        """The best answer to the messages, and the posterior of the function's values.
 
         Parameters
         ----------
-        messages : what `respond` made, one per party, as objects, mappings or lines of JSON, in any order
-        party, own_bit : a party that decides for itself, and its bit; its own message may then be left out
-        coin : for the worst case, where the best rule may toss a coin: a number from 0 up to 1 on which all listeners
-            agreed, so that they conclude the same from the same messages. The value is promised for a coin that is
-            uniform and independent of the bits, so draw it, do not compute it from the messages. Without one, every
-            call tosses its own.
+        messages : sequence of Message, mapping or str
+            The results of `respond`, one per party, as objects, mappings or lines of JSON, in any order.
+        party : int, optional
+            A party that decides for itself; its own message may then be left out.
+        own_bit : int, optional
+            The bit of that party.
+        coin : number, optional
+            For the worst case, where the best rule may be randomised: a number from 0 up to 1 that all listeners share,
+            so that they decide alike from the same messages. The value holds for a coin that is uniform and independent
+            of the bits, so draw it; do not compute it from the messages. Without one, every call tosses its own.
 
         Examples
         --------
         >>> import utmost as um
         >>> protocol = um.multiparty.optimal("and", [um.PureDP.from_ratio(3)] * 2)
-        >>> said = [um.multiparty.Message(protocol.fingerprint, i, 1) for i in (0, 1)]
-        >>> protocol.decide(said)
+        >>> messages = [um.multiparty.Message(protocol.fingerprint, i, 1) for i in (0, 1)]
+        >>> protocol.decide(messages)
         Decision(answer=1, posterior={0: 0.4375, 1: 0.5625}, chances={0: 0.0, 1: 1.0})
         """
         if (party is None) != (own_bit is None):
             raise InvalidInput("a party that decides for itself gives both `party` and `own_bit`, others neither.")
-        fallen = None if coin is None else read_coin(coin)
-        heard = collect(messages, self.fingerprint, self.levels, party)
-        likely = np.array([chances(level)[:, heard.get(i, 0)] for i, level in enumerate(self.levels)])
+        coin_value = None if coin is None else read_coin(coin)
+        message_of = collect(messages, self.fingerprint, self.levels, party)
+        likely = np.array([chances(level)[:, message_of.get(i, 0)] for i, level in enumerate(self.levels)])
         view = 0
         if party is not None:
             view = read_bit(own_bit)
-            if party in heard and not self.mechanism(party).weights[view, heard[party]]:
+            if party in message_of and not self.mechanism(party).weights[view, message_of[party]]:
                 raise InvalidInput(f"party {party} cannot have sent that message with that bit; check both.")
             likely[party] = [1 - view, view]
         posterior = posterior_of(self.question, likely / likely.sum(axis=1, keepdims=True))
-        told = dict(zip(self.question.values, posterior.tolist(), strict=True))
+        posterior_by_value = dict(zip(self.question.values, posterior.tolist(), strict=True))
         if self.criterion == "average":
             best = best_answer(posterior, self.accuracy)
             rule = (np.arange(len(self.answers)) == best).astype(float)
         else:
-            position = self._views(party)[view].transcript(heard)
+            position = self._views(party)[view].transcript(message_of)
             rule = self._rule(party, view).chances[:, position]
-            best = toss(rule, fallen)
-        return Decision(self.answers[best], told, dict(zip(self.answers, rule.tolist(), strict=True)))
+            best = toss(rule, coin_value)
+        return Decision(self.answers[best], posterior_by_value, dict(zip(self.answers, rule.tolist(), strict=True)))
 
     def asking(
         self,
@@ -198,24 +210,24 @@ class Protocol:
         criterion: Literal["average", "worst"] = "average",
         answers: Sequence[Any] | None = None,
     ) -> Protocol:
-        """The same messages heard by a listener with a question of its own; just as optimal, and nothing more is sent.
+        """The protocol of a listener with its own question about the same messages: as optimal, at no further cost.
 
         Examples
         --------
         >>> import utmost as um
         >>> protocol = um.multiparty.optimal("majority", [1.0, 1.0, 2.0])
-        >>> said = [protocol.respond(party, 1) for party in range(3)]
-        >>> protocol.asking("sum", "absolute").decide(said).answer in range(4)
+        >>> messages = [protocol.respond(party, 1) for party in range(3)]
+        >>> protocol.asking("sum", "absolute").decide(messages).answer in range(4)
         True
         """
         return _design(function, self.levels, accuracy, criterion, answers, self.name, self.fingerprint)
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Why nobody can do better, for the central observer: the theorem, the bound and the gap."""
+        """The certificate of optimality for the central observer: the theorem, the bound and the gap."""
         value, bound = self.value(), self._bound(None)
         interactive = _allows_interaction(self.levels)
-        moved = max(response(level).moved for level in set(self.levels))
+        largest_change = max(response(level).moved for level in set(self.levels))
         return Certificate(
             "theorem",
             ANY_PROTOCOL if interactive else NO_INTERACTION,
@@ -224,14 +236,14 @@ class Protocol:
             + ("answer" if self.criterion == "average" else "mixture of answers, by linear programming where needed"),
             bound=bound,
             gap=max(bound - value, 0.0),
-            notes=(f"in integers, no event about one party's message is moved by more than {moved:.1g}",),
+            notes=(f"in integers, no event about one party's message is moved by more than {largest_change:.1g}",),
         )
 
     def verify(self, party: int | None = None) -> Verification:
         """Re-prove privacy and optimality from the problem alone, for the central observer or a party.
 
-        Privacy: in integers, for every level. Optimality: the decision rule is played against every state of the
-        inputs, and what it reaches compared with what no rule can exceed.
+        Privacy: in integers, for every level. Optimality: the decision rule is evaluated at every state of the inputs,
+        and its accuracy compared with the upper bound on every rule.
         """
         mechanisms = {level: response(level) for level in self.levels}
         broken = [find_violation(m.weights, m.bits, m.levels) for m in mechanisms.values()]
@@ -239,26 +251,28 @@ class Protocol:
         private, promised = not any(broken), _summary(self.levels)
         checks = [Check("privacy", private, next(filter(None, broken), f"{promised} proved in exact arithmetic"))]
         try:
-            reached, bound = self._reached(party), self._bound(party)
+            reached, bound = self._accuracy_of_rule(party), self._bound(party)
         except (TooLarge, SolverFailed) as reason:
             checks.append(Check("optimality", False, str(reason)))
             return Verification(private, "unproved", float("inf"), tuple(checks))
         scale = max(1.0, float(np.abs(self.accuracy).max()))
         if party is None and self.stated is not None:
-            fine = abs(self.stated - reached) <= CLOSE * scale
-            checks.append(Check("value", fine, f"stated {self.stated:.12g}, the decision rule reaches {reached:.12g}"))
+            agrees = abs(self.stated - reached) <= CLOSE * scale
+            checks.append(
+                Check("value", agrees, f"stated {self.stated:.12g}, the decision rule reaches {reached:.12g}")
+            )
         gap = max(bound - reached, 0.0) + lost
         detail = f"no decision rule exceeds {bound:.12g}; this one reaches {reached:.12g}"
         checks.append(Check("optimality", gap <= LOST * scale, detail))
-        held = all(check.passed for check in checks)
+        passed = all(check.passed for check in checks)
         relies = ANY_PROTOCOL if _allows_interaction(self.levels) else NO_INTERACTION
-        return Verification(private, "theorem" if held else "unproved", gap, tuple(checks), relies)
+        return Verification(private, "theorem" if passed else "unproved", gap, tuple(checks), relies)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A name that only this protocol has: of parties, levels, function, accuracy, criterion and name.
+        """A hash that identifies the protocol: parties, levels, function, accuracy, criterion and name.
 
-        For the worst case also of the rule that everybody decides by, since several may be best.
+        For the worst case also the decision rule that all listeners use, since several may be best.
         """
         if self.agreed:
             return self.agreed
@@ -268,7 +282,7 @@ class Protocol:
         return hashlib.sha256(canonical(content)).hexdigest()[:32]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the protocol as one JSON file, which every party and listener gets; nothing in it is private."""
+        """Write the protocol as one JSON file for every party and listener; nothing in it is private."""
         if self.agreed:
             raise InvalidInput("this is one listener's own question; save the protocol that the parties agreed on.")
         rule = self.rules.get((None, 0)) if self.criterion == "worst" else None
@@ -281,9 +295,9 @@ class Protocol:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Protocol:
-        """Read a protocol written by `save`; `BadFile` if it was changed, cut short or is of another version.
+        """Read a protocol written by `save`; `BadFile` if it was changed, truncated or is of another version.
 
-        A decision rule is played against every state of the inputs, and refused unless nothing does better.
+        A decision rule is evaluated at every state of the inputs, and refused unless it is proved optimal.
         """
         return _from_plain(read_checked(path, FORMAT, VERSION, "protocol"))
 
@@ -308,30 +322,31 @@ class Protocol:
         return find_groups(self.question, self.levels)
 
     def _views(self, party: int | None) -> list[Groups]:
-        """What is unknown to a listener: everything, or for a party, the others' bits, one view per own bit."""
+        """The unknown bits from a listener's view: all of them, or for a party the others', one view per own bit."""
         if party is None:
             return [self._groups]
         return [self._groups.knowing(require_party(party, len(self.levels)), bit) for bit in (0, 1)]
 
     def _rule(self, party: int | None, view: int) -> Rule:
-        """A listener's decision rule; those for the worst case are kept."""
+        """A listener's decision rule; those for the worst case are cached."""
         if self.criterion == "average":
             return average_rule(self._views(party)[view], self.accuracy)
         if (party, view) not in self.rules:
             self.rules[party, view] = best_rule(self._views(party)[view], self.accuracy)
         return self.rules[party, view]
 
-    def _reached(self, party: int | None) -> float:
-        """The accuracy of the decision rule, played against every state."""
-        each = []
+    def _accuracy_of_rule(self, party: int | None) -> float:
+        """The accuracy of the decision rule, from its accuracy at every state."""
+        by_view = []
         for i, view in enumerate(self._views(party)):
             by_state = accuracy_by_state(view, self.accuracy, self._rule(party, i).chances)
-            each.append(float(by_state.min() if self.criterion == "worst" else view.evenly() @ by_state))
-        return min(each) if self.criterion == "worst" else float(np.mean(each))
+            by_view.append(float(by_state.min() if self.criterion == "worst" else view.evenly() @ by_state))
+        return min(by_view) if self.criterion == "worst" else float(np.mean(by_view))
 
     def _bound(self, party: int | None) -> float:
-        each = [self._rule(party, i).bound(view, self.accuracy) for i, view in enumerate(self._views(party))]
-        return min(each) if self.criterion == "worst" else float(np.mean(each))
+        """The upper bound on every decision rule."""
+        by_view = [self._rule(party, i).bound(view, self.accuracy) for i, view in enumerate(self._views(party))]
+        return min(by_view) if self.criterion == "worst" else float(np.mean(by_view))
 
 
 @cites("LIM-theorem-4.4.1", "LIM-corollary-4.3.3")
@@ -347,16 +362,20 @@ def optimal(
 
     Parameters
     ----------
-    function : what is computed of the bits
+    function : str, callable, array or by_count(...)
         A name ("xor", "and", "or", "majority": more than half, "sum", "threshold 3": at least 3), a callable of the
         tuple of bits, a table of 2^k values in which party 0 is the most significant bit, or `by_count(...)`.
-    levels : one per party: PureDP, ApproxDP, or a number, which means that epsilon
-    accuracy : how good an answer is
+    levels : sequence of levels or numbers
+        One per party: PureDP, ApproxDP, or a number, which means that epsilon.
+    accuracy : str, array or callable, optional
         "zero-one" (the default: 1 if right), "within 2", "absolute" and "squared" (errors, as negative numbers), a
         table (values x answers), or a callable accuracy(value, answer). Larger is better.
-    criterion : "average" over fair bits, or "worst" over the bits
-    answers : what may be answered; the values of the function if left out
-    name : which occasion this is, such as "vote of May": messages of another are refused
+    criterion : "average" or "worst"
+        The average over fair bits, or the worst case over the bits.
+    answers : sequence, optional
+        The possible answers; by default the values of the function.
+    name : str
+        The occasion, such as "vote of May": messages of another occasion are refused.
 
     Examples
     --------
@@ -380,22 +399,23 @@ def optimal(
 
 def _design(
     function: Any,
-    promised: tuple[ApproxDP, ...],
+    levels: tuple[ApproxDP, ...],
     accuracy: Accuracy | None,
     criterion: Literal["average", "worst"],
     answers: Sequence[Any] | None,
     name: str,
     agreed: str | None,
 ) -> Protocol:
+    """The protocol of checked levels, with its value where that is not too large to compute."""
     if criterion not in ("average", "worst"):
         raise InvalidInput(f"criterion is {criterion!r}; say 'average' or 'worst'.")
-    question = read_function(function, len(promised))
-    listed = question.values if answers is None else read_labels(answers, "the answers")
-    if not listed or len(set(listed)) != len(listed):
+    question = read_function(function, len(levels))
+    labels = question.values if answers is None else read_labels(answers, "the answers")
+    if not labels or len(set(labels)) != len(labels):
         raise InvalidInput(f"answers is {answers!r}; give every possible answer once, at least one.")
-    table = read_accuracy(accuracy, question.values, listed)
+    table = read_accuracy(accuracy, question.values, labels)
     table.flags.writeable = False
-    protocol = Protocol(question, promised, listed, table, criterion, name, agreed=agreed)
+    protocol = Protocol(question, levels, labels, table, criterion, name, agreed=agreed)
     try:
         return replace(protocol, stated=protocol.value())
     except TooLarge:
@@ -405,6 +425,7 @@ def _design(
 
 
 def _read_level(privacy: Level | Number, party: int) -> ApproxDP:
+    """The level of a party, checked."""
     level = as_level(privacy)
     if not isinstance(level, ApproxDP):
         raise UnsupportedLevel(f"party {party} has {level}; parties need (epsilon, delta) levels, such as PureDP(1).")
@@ -412,11 +433,12 @@ def _read_level(privacy: Level | Number, party: int) -> ApproxDP:
 
 
 def _allows_interaction(levels: Sequence[ApproxDP]) -> bool:
-    """Whether the theorem covers interactive protocols too: no party has a delta to save, or nobody is to interact."""
+    """Whether the theorem covers interactive protocols too: every delta is 0 (or vacuous), or there is one party."""
     return len(levels) == 1 or all(level.delta == 0 or promises_nothing(level) for level in levels)
 
 
 def _summary(levels: Sequence[ApproxDP]) -> str:
+    """The parties' levels in words."""
     names = [str(level) for level in levels]
     if len(set(names)) == 1:
         return f"{names[0]} each"
@@ -424,6 +446,7 @@ def _summary(levels: Sequence[ApproxDP]) -> str:
 
 
 def _problem(protocol: Protocol) -> dict[str, Any]:
+    """The protocol's problem as plain JSON data."""
     return {
         "function": protocol.question.to_json(),
         "levels": [level.to_json() for level in protocol.levels],
@@ -435,23 +458,24 @@ def _problem(protocol: Protocol) -> dict[str, Any]:
 
 
 def _from_plain(content: dict[str, Any]) -> Protocol:
+    """The protocol of a file's content, checked."""
     try:
         problem = content["problem"]
         question = question_from_json(problem["function"])
         levels = tuple(level_from_json(level) for level in problem["levels"])
-        promised = tuple(level for level in levels if isinstance(level, ApproxDP))
+        approx_levels = tuple(level for level in levels if isinstance(level, ApproxDP))
         answers = tuple(label_from_json(answer) for answer in problem["answers"])
         table = np.array(problem["accuracy"], dtype=float)
         criterion, name = problem["criterion"], problem["name"]
-        if len(promised) != question.parties or len(levels) != question.parties:
-            raise BadFile(f"the file has {len(promised)} levels for {question.parties} parties.")
+        if len(approx_levels) != question.parties or len(levels) != question.parties:
+            raise BadFile(f"the file has {len(approx_levels)} levels for {question.parties} parties.")
         if table.shape != (len(question.values), len(answers)) or not np.isfinite(table).all():
             raise BadFile("the file's accuracy does not fit its values and answers.")
-        named = criterion in ("average", "worst") and isinstance(name, str)
-        if not named or len(set(answers)) != len(answers) or not answers:
+        fits = criterion in ("average", "worst") and isinstance(name, str)
+        if not fits or len(set(answers)) != len(answers) or not answers:
             raise BadFile("the file's criterion, name or answers are not those of a protocol.")
         stated = None if content["value"] is None else float(content["value"])
-        protocol = Protocol(question, promised, answers, table, criterion, name, stated)
+        protocol = Protocol(question, approx_levels, answers, table, criterion, name, stated)
         if (content["rule"] is None) != (criterion == "average"):
             raise BadFile("a decision rule belongs into the file for the worst case, and only then; save it again.")
         if criterion == "worst":
@@ -461,11 +485,12 @@ def _from_plain(content: dict[str, Any]) -> Protocol:
         raise
     except UtmostError as reason:
         raise BadFile(f"the file holds an impossible protocol: {reason}") from None
-    except NONSENSE as wrong:
-        raise BadFile(f"the file lacks a part of a protocol, or holds nonsense ({wrong}); save it again.") from None
+    except NONSENSE as error:
+        raise BadFile(f"the file lacks a part of a protocol, or holds nonsense ({error}); save it again.") from None
 
 
 def _read_rule(data: Any, protocol: Protocol) -> Rule:
+    """A file's decision rule, refused unless it is proved optimal."""
     (groups,) = protocol._views(None)
     rule = Rule(np.array(data["chances"], dtype=float), np.array(data["least_favourable"], dtype=float))
     shapes = (len(protocol.answers), groups.transcripts()), (groups.grid.size,)

@@ -1,8 +1,8 @@
-"""What a party sends: the randomised response of one bit at a privacy level (LIM 4.8).
+"""The message of a party: the randomised response of one bit at a privacy level (LIM 4.8).
 
-At a pure level the message is the bit, kept with probability e^eps / (1 + e^eps). With delta > 0 there are four
-messages: 0 and 3 give the bit away, with probability delta; 1 and 2 are a randomised response. Anything an
-(epsilon, delta)-private party may send can be computed from it, without the bit (Blackwell).
+At a pure level the message is the bit, unchanged with probability e^eps / (1 + e^eps). With delta > 0 there are four
+messages: 0 and 3 reveal the bit, with probability delta; 1 and 2 are a randomised response. Every message of an
+(epsilon, delta)-private party can be computed from it, without the bit (Blackwell).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from utmost.space.families import path
 
 
 def promises_nothing(level: ApproxDP) -> bool:
-    """Whether a party at this level may as well send its bit."""
+    """Whether the level is vacuous, so that a party may as well send its bit."""
     return level.delta == 1 or level.exponent == math.inf
 
 
@@ -37,23 +37,23 @@ def chances(level: ApproxDP) -> Floats:
            [0. , 0.2, 0.6, 0.2]])
     """
     shrink, delta = math.exp(-level.log_growth), float(level.delta)
-    kept, flipped = (1 - delta) / (1 + shrink), (1 - delta) * shrink / (1 + shrink)
+    truthful, flipped = (1 - delta) / (1 + shrink), (1 - delta) * shrink / (1 + shrink)
     if promises_nothing(level):
         table = np.eye(2)
     elif level.delta == 0:
-        table = np.array([[kept, flipped], [flipped, kept]])
+        table = np.array([[truthful, flipped], [flipped, truthful]])
     else:
-        table = np.array([[delta, kept, flipped, 0.0], [0.0, flipped, kept, delta]])
+        table = np.array([[delta, truthful, flipped, 0.0], [0.0, flipped, truthful, delta]])
     table.flags.writeable = False
     return table
 
 
 @lru_cache(maxsize=4096)
 def response(level: ApproxDP) -> CertifiedMechanism:
-    """The randomised response in integers, proved private in exact arithmetic.
+    """The randomised response with integer weights, certified in exact arithmetic.
 
-    Its weights are set here, not rounded by `certify`, so that a message of probability 0 keeps it. The constructor
-    proves the promise whatever they are.
+    Its weights are set here, not rounded by `certify`, so that a probability of 0 stays 0. The constructor proves the
+    level whatever they are.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def response(level: ApproxDP) -> CertifiedMechanism:
         rows = [[total, 0], [0, total]]
     else:
         revealed = int(level.delta * total) & ~1  # even, so that the rest can be halved at epsilon = 0
-        flipped, kept = split(total - revealed, level)
-        rows = [[revealed, kept, flipped, 0], [0, flipped, kept, revealed]]
+        flipped, truthful = split(total - revealed, level)
+        rows = [[revealed, truthful, flipped, 0], [0, flipped, truthful, revealed]]
         if level.delta == 0:
             rows = [row[1:3] for row in rows]
     weights = np.array(rows, dtype=np.int64)
@@ -76,7 +76,7 @@ def response(level: ApproxDP) -> CertifiedMechanism:
 
 
 def split(total: int, level: ApproxDP) -> tuple[int, int]:
-    """An even number as flipped + kept, with kept at most e^epsilon times flipped and as large as that allows."""
+    """An even number as flipped + truthful, with truthful as large as possible but at most e^epsilon times flipped."""
     growth = growth_floor(level)
     flipped = 0 if growth is None else math.ceil(total / (1 + growth))
     return flipped, total - flipped

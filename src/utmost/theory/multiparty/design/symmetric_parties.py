@@ -1,8 +1,8 @@
-"""Parties that are alike: the same level, and a function that does not mind when two of them swap bits.
+"""Groups of interchangeable parties: the same level, and a function that is invariant when two of them swap bits.
 
 Of such a group only the number of ones matters, and of its messages only how many there are of each kind. A party
-that is like no other is a group of one. So every computation runs over states (ones per group) and transcripts
-(messages per group): 2^k of each at worst, k + 1 where all parties are alike.
+that is not interchangeable with any other is a group of one. So every computation runs over states (ones per group) and
+transcripts (counts of messages per group): 2^k of each at worst, k + 1 if all parties are interchangeable.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ MOST_NUMBERS = 2**25
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of parties that are alike, and the value of the function at every state.
+    """Groups of interchangeable parties, and the value of the function at every state.
 
     Attributes
     ----------
-    members : the parties of each group
-    levels : the level of each group
-    grid : which value the function has, an axis per group, indexed by its number of ones
+    members : tuple of tuples of int
+        The parties of each group.
+    levels : tuple of ApproxDP
+        The level of each group.
+    grid : array of int
+        The position of the function's value, an axis per group, indexed by its number of ones.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -41,21 +44,21 @@ class Groups:
     grid: Integers
 
     def knowing(self, party: int, bit: int) -> Groups:
-        """The same without one party, whose bit is known."""
+        """The groups without one party, whose bit is known."""
         axis = next(j for j, group in enumerate(self.members) if party in group)
-        left = tuple(other for other in self.members[axis] if other != party)
-        grid = np.take(self.grid, np.arange(bit, bit + len(left) + 1), axis=axis)
-        if left:
-            return Groups((*self.members[:axis], left, *self.members[axis + 1 :]), self.levels, grid)
-        without = self.levels[:axis] + self.levels[axis + 1 :]
-        return Groups(self.members[:axis] + self.members[axis + 1 :], without, grid.squeeze(axis))
+        rest = tuple(other for other in self.members[axis] if other != party)
+        grid = np.take(self.grid, np.arange(bit, bit + len(rest) + 1), axis=axis)
+        if rest:
+            return Groups((*self.members[:axis], rest, *self.members[axis + 1 :]), self.levels, grid)
+        other_levels = self.levels[:axis] + self.levels[axis + 1 :]
+        return Groups(self.members[:axis] + self.members[axis + 1 :], other_levels, grid.squeeze(axis))
 
     def kernels(self) -> list[Floats]:
-        """For every group, the probability of each collection of messages (column) given its ones (row)."""
+        """For every group, the probability of each multiset of messages (column) given its ones (row)."""
         return [kernel(level, len(group)) for level, group in zip(self.levels, self.members, strict=True)]
 
     def transcripts(self) -> int:
-        """How many collections of messages there are in all."""
+        """The number of transcripts: multisets of messages per group, over all groups."""
         return math.prod(map(_collections, self.levels, map(len, self.members)))
 
     def evenly(self) -> Floats:
@@ -75,7 +78,7 @@ class Groups:
 
 
 def find_groups(question: Question, levels: Sequence[ApproxDP]) -> Groups:
-    """The parties that are alike, found by swapping; `TooLarge` if the states do not fit."""
+    """The groups of interchangeable parties, by trying swaps; `TooLarge` if the states do not fit."""
     by_level: dict[ApproxDP, list[list[int]]] = {}
     for party, level in enumerate(levels):
         peers = by_level.setdefault(level, [])
@@ -85,36 +88,36 @@ def find_groups(question: Question, levels: Sequence[ApproxDP]) -> Groups:
                 break
         else:
             peers.append([party])
-    found = sorted(group for peers in by_level.values() for group in peers)
-    states = math.prod(len(group) + 1 for group in found)
-    if states > MOST_NUMBERS or max(map(len, found)) ** 2 > MOST_NUMBERS:
+    groups = sorted(group for peers in by_level.values() for group in peers)
+    states = math.prod(len(group) + 1 for group in groups)
+    if states > MOST_NUMBERS or max(map(len, groups)) ** 2 > MOST_NUMBERS:
         raise TooLarge(
-            f"{len(levels)} parties in {len(found)} groups of equal level make {float(states):.3g} states, too many "
+            f"{len(levels)} parties in {len(groups)} groups of equal level make {float(states):.3g} states, too many "
             "for an exact value; use fewer levels or parties. Responding and deciding by average accuracy still work."
         )
     if question.counted:
-        steps = [np.arange(len(group) + 1) for group in found]
-    else:  # the setting where the first so many members of each group hold a 1
-        weights = [[2 ** (question.parties - 1 - party) for party in group] for group in found]
-        steps = [np.concatenate([[0], np.cumsum(each)]) for each in weights]
+        steps = [np.arange(len(group) + 1) for group in groups]
+    else:  # the settings where the first members of each group hold the ones
+        weights = [[2 ** (question.parties - 1 - party) for party in group] for group in groups]
+        steps = [np.concatenate([[0], np.cumsum(bit_weights)]) for bit_weights in weights]
     grid = question.positions[reduce(np.add.outer, steps)]
-    return Groups(tuple(map(tuple, found)), tuple(levels[group[0]] for group in found), grid)
+    return Groups(tuple(map(tuple, groups)), tuple(levels[group[0]] for group in groups), grid)
 
 
 def _may_swap(question: Question, one: int, other: int) -> bool:
-    """Whether the function stays the same when two parties swap their bits."""
+    """Whether the function is invariant when two parties swap their bits."""
     low, high = sorted((one, other))
     halves = question.positions.reshape(2**low, 2, 2 ** (high - low - 1), 2, -1)
     return np.array_equal(halves[:, 0, :, 1], halves[:, 1, :, 0])
 
 
 def _collections(level: ApproxDP, size: int) -> int:
-    """How many collections of messages a group of so many parties may send."""
+    """The number of multisets of messages that a group of this size may send."""
     return math.comb(size + (kinds := chances(level).shape[1]) - 1, kinds - 1)
 
 
 def kernel(level: ApproxDP, size: int) -> Floats:
-    """The probability of each collection of messages given the number of ones among so many parties.
+    """The probability of each multiset of messages (column) given the number of ones (row) in a group of this size.
 
     Two messages: by the number of 1s. Four: in the order of `Histograms(size, 4)`. All terms are positive, so
     every entry has a small relative error.
@@ -128,32 +131,34 @@ def kernel(level: ApproxDP, size: int) -> Floats:
     if (size + 1) * len(kinds) > MOST_NUMBERS:
         raise TooLarge(f"{size} parties with delta > 0 send too many different messages for an exact value; use fewer.")
     delta, rest = float(table[0, 0]), float(table[0, 1] + table[0, 2])
-    kept = float(table[0, 1] / rest)
-    shown = binomials(size, delta)  # how many of so many parties give their bit away
+    truthful = float(table[0, 1] / rest)
+    revealed = binomials(size, delta)  # row n: how many of n parties reveal their bit
     zeros, _, twos, ones = kinds.table.T
-    result = np.zeros((size + 1, len(kinds)))
+    probabilities = np.zeros((size + 1, len(kinds)))
     for hidden in range(size + 1):
-        inner = _two_messages(kept, float(table[0, 2] / rest), hidden)
+        inner = _two_messages(truthful, float(table[0, 2] / rest), hidden)
         here = np.flatnonzero(zeros + ones == size - hidden)
-        for held in range(size + 1):  # ones among all; those not given away are among the hidden
-            left = held - ones[here]
-            fits = (left >= 0) & (left <= hidden)
-            at, left = here[fits], left[fits]
-            result[held, at] = shown[size - held, zeros[at]] * shown[held, ones[at]] * inner[left, twos[at]]
-    return result
+        for total_ones in range(size + 1):  # ones among all; those not revealed are among the hidden
+            hidden_ones = total_ones - ones[here]
+            fits = (hidden_ones >= 0) & (hidden_ones <= hidden)
+            at, hidden_ones = here[fits], hidden_ones[fits]
+            probabilities[total_ones, at] = (
+                revealed[size - total_ones, zeros[at]] * revealed[total_ones, ones[at]] * inner[hidden_ones, twos[at]]
+            )
+    return probabilities
 
 
 @lru_cache(maxsize=4)
-def _two_messages(kept: float, flipped: float, size: int) -> Floats:
-    """The distribution of the number of 1-messages, a row per number of ones: two binomials, added."""
-    right, wrong = binomials(size, kept, flipped), binomials(size, flipped, kept)
+def _two_messages(truthful: float, flipped: float, size: int) -> Floats:
+    """The distribution of the number of 1-messages, a row per number of ones: a sum of two binomials."""
+    right, wrong = binomials(size, truthful, flipped), binomials(size, flipped, truthful)
     rows = [np.convolve(right[ones, : ones + 1], wrong[size - ones, : size - ones + 1]) for ones in range(size + 1)]
     return np.array(rows)
 
 
 @lru_cache(maxsize=64)
 def _fair(size: int) -> Floats:
-    """The distribution of the number of heads among so many fair coins."""
+    """The distribution of the number of heads among `size` fair coins."""
     return np.array(binomials(size, 0.5)[-1])
 
 

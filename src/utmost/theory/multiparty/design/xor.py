@@ -1,4 +1,4 @@
-"""The XOR of everybody's bit, in closed form (LIM Corollary 4.5.1), and what parties who trust each other would get."""
+"""The accuracy of the XOR of all bits in closed form (LIM Corollary 4.5.1), without and with mutual trust."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from utmost.privacy import ApproxDP, Level, as_level
 
 
 class XorAccuracy(NamedTuple):
-    """How often the XOR is right: with a randomised response each, and if the parties computed it together first."""
+    """The accuracy of the XOR: with a randomised response each, and if the parties computed it together first."""
 
     apart: float
     together: float
@@ -23,7 +23,7 @@ class XorAccuracy(NamedTuple):
 def xor_accuracy(levels: Sequence[Level | Number]) -> XorAccuracy:
     """The best accuracy of the XOR, on average and in the worst case alike, for any (epsilon, delta) levels.
 
-    A response gives the bit away with probability delta, and else is right by a margin of tanh(epsilon / 2). Margins
+    A response reveals the bit with probability delta, and else is right by a margin of tanh(epsilon / 2). Margins
     multiply, so apart = 1/2 + 1/2 Π (delta_i + (1 - delta_i) tanh(epsilon_i / 2)), which for equal pure levels is
     LIM Corollary 4.5.1. Parties who trust each other with their bits send one response of the XOR, at the strictest
     level among them, since each bit decides it: together = min (e^eps_i + delta_i) / (1 + e^eps_i).

@@ -16,9 +16,9 @@ from utmost.space.families import path
 
 
 def geometric(n: int, privacy: Level | float) -> FiniteMechanism | DecayingMechanism:
-    """Two-sided geometric noise on 0..n-1, cut off at the ends: after the right remap, best for every count and user.
+    """The truncated geometric mechanism on 0..n-1: with optimal post-processing best for every count and prior.
 
-    Thousands of results have their rows made on demand.
+    For thousands of results, rows are computed on demand.
 
     Examples
     --------

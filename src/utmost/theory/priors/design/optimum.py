@@ -31,12 +31,12 @@ from utmost.theory.symmetry import find_symmetry
 
 METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
 FEW_LABELLED, MOST_LABELLED, MOST_ALIKE = 6_000, 160_000, 400_000
-"""Up to how many edges times outputs a linear program with outputs of one's own is solved to a vertex, and at all (in
-12 s; 2 s for 4000 tallies of three candidates); and up to how many where symmetries leave no more than that."""
+"""The largest number of edges times outputs at which a linear program with other outputs than the points is solved to a
+vertex, and at all (in 12 s; 2 s for 4000 tallies of three candidates); and the largest before symmetries reduce it."""
 FEW, MOST = 40, 1500
-"""Beyond how many results columns are generated, where the plain program is slower, and up to how many."""
+"""The number of results above which columns are generated (the plain program is slower there), and the largest."""
 MOST_PRICES = 10**8
-"""Up to how many dual prices are kept, one for every direction of an edge and every output: 800 MB."""
+"""The largest number of dual prices, one for every direction of an edge and every output: 800 MB."""
 
 
 def optimal(
@@ -54,28 +54,38 @@ def optimal(
 
     Parameters
     ----------
-    prior : distribution over the points; None is uniform
-    loss : "zero-one", "absolute", "squared", "within k", an array (points x guesses), or a callable loss(point, guess)
-    criterion : "average" under the prior, or "worst" over the points
-    method : how to solve it
+    space : Space
+        The points and their adjacency.
+    privacy : level, number or EdgeLevels
+        One level for all edges, or one per edge.
+    prior : mapping, array or callable, optional
+        A distribution over the points; None is uniform.
+    loss : str, array or callable
+        "zero-one", "absolute", "squared", "within k", an array (points x guesses), or loss(point, guess).
+    criterion : "average" or "worst"
+        The average under the prior, or the worst over the points.
+    method : str
         "auto" takes tight constraints where they are proved optimal (zero-one loss, regular prior), geometric noise
         with its best remap on counts at pure levels, the best chain at every threshold on counts at every other
         concave level (Gaussian too) for losses that are convex and least at the truth, a sparse linear program for
         few results, a delta or the worst case, and column generation for many results at pure levels; the certificate
         says which and why.
-    seconds : how long a solver may take
-        Column generation then returns the best it found, never worse than the exponential mechanism, geometric noise
-        or tight columns, and the certificate states the gap that is left; a plain linear program is given up.
-    say : called with a line of text after each round of columns
-    outputs : what may be answered, if not the points: any number of labels, such as the candidates of a vote
-        The loss is then an array (points x outputs) or a callable loss(point, output), and a linear program is solved.
-        Exchanges of coordinates and mirror images that change neither prior nor loss are found and make it smaller.
+    seconds : float
+        The time limit of the solver. Column generation then returns the best mechanism so far, never worse than the
+        exponential mechanism, geometric noise or tight columns, and the certificate states the remaining gap; a plain
+        linear program raises `SolverFailed`.
+    say : callable, optional
+        Called with a line of text after each round of columns.
+    outputs : sequence, optional
+        The possible answers, if not the points: any number of labels, such as the candidates of a vote. The loss is
+        then an array (points x outputs) or a callable loss(point, output), and a linear program is solved. Exchanges of
+        coordinates and mirror images under which prior and loss are invariant reduce its size.
 
     Returns
     -------
     Solution
         Its outputs are guesses: the points of the space, or what `outputs` lists. The certificate holds dual prices,
-        from which `verify` recomputes what no private mechanism can go below.
+        from which `verify` recomputes the lower bound on the loss of every private mechanism.
 
     Examples
     --------
@@ -91,9 +101,9 @@ def optimal(
     """
     levels = on_edges(space, privacy)
     if method == "auto" and criterion == "average" and outputs is None:
-        found = _by_chains(levels, prior, loss)
-        if found is not None:
-            return found
+        solution = _by_chains(levels, prior, loss)
+        if solution is not None:
+            return solution
     levels.require(
         ApproxDP,
         "finite.optimal needs (epsilon, delta) levels, or a count and a loss that is convex in the guess and least at "
@@ -108,9 +118,9 @@ def optimal(
         return _to_labels(levels, weights, loss, tuple(outputs), criterion, method, seconds)
     if method in ("auto", "tight-constraints"):
         fits = criterion == "average" and isinstance(loss, str) and loss == "zero-one"
-        found = _by_tight_constraints(space, privacy, weights) if fits else None
-        if found is not None:
-            return found
+        solution = _by_tight_constraints(space, privacy, weights) if fits else None
+        if solution is not None:
+            return solution
     if method == "tight-constraints":
         raise InvalidInput(
             "tight constraints are optimal for zero-one loss on average under a regular prior; the prior is not "
@@ -118,18 +128,18 @@ def optimal(
         )
     table = loss_table(loss, space.points, space.points)
     if method in ("auto", "geometric"):
-        found = _by_geometric_noise(levels, weights, table) if criterion == "average" else None
-        if found is not None:
-            return found
+        solution = _by_geometric_noise(levels, weights, table) if criterion == "average" else None
+        if solution is not None:
+            return solution
     if method == "geometric":
         raise InvalidInput(
             "geometric noise is optimal on counts, at one pure level, for a prior and a loss that grows with the "
             "distance; use another method."
         )
-    optimum, how = _solve(levels, weights, table, criterion == "worst", method, seconds, say)
+    optimum, method_words = _solve(levels, weights, table, criterion == "worst", method, seconds, say)
     best = _symmetrise(optimum.matrix, levels, weights, table)
     data = {"prior": weights, "loss": table, "criterion": criterion}
-    return _solved(levels, data, optimum._replace(matrix=best), how, space.points)
+    return _as_solution(levels, data, optimum._replace(matrix=best), method_words, space.points)
 
 
 def _to_labels(
@@ -141,7 +151,7 @@ def _to_labels(
     method: str,
     seconds: float,
 ) -> Solution:
-    """The optimum whose answers are labels and not points, by a linear program."""
+    """The optimum whose answers are labels instead of points, by a linear program."""
     n, k = len(weights), len(outputs)
     if not k or len(set(outputs)) < k:
         raise InvalidInput(f"outputs lists {k} answers; give one or more, each once.")
@@ -151,54 +161,56 @@ def _to_labels(
         )
     if method not in ("auto", "linear-program"):
         raise InvalidInput(f"method is {method!r}; with outputs of your own only a linear program is solved.")
-    alike = None
-    if (whole := (len(levels) + n) * k) <= MOST_ALIKE:
+    symmetry = None
+    if (constraints := (len(levels) + n) * k) <= MOST_ALIKE:
         table = loss_table(loss, levels.space.points, outputs)
-        alike = find_symmetry(levels, weights, table)
-    entries = whole if alike is None else int(whole * alike.share)
+        symmetry = find_symmetry(levels, weights, table)
+    entries = constraints if symmetry is None else int(constraints * symmetry.share)
     if entries > MOST_LABELLED:
         raise TooLarge(
-            f"{len(levels)} edges and {k} outputs make {whole} constraints, of which {entries} are not alike; a linear "
-            f"program has at most {MOST_LABELLED}. Use a smaller space."
+            f"{len(levels)} edges and {k} outputs make {constraints} constraints, of which {entries} are not alike; a "
+            f"linear program has at most {MOST_LABELLED}. Use a smaller space."
         )
     scale = float(np.abs(table).max(initial=0.0)) or 1.0  # solvers' tolerances are absolute
     worst = table / scale if criterion == "worst" else None
     many = entries > FEW_LABELLED and worst is None
     gains = -weights[:, None] * table / scale
-    found = best_mechanism(levels, gains, None, None, worst, seconds, interior=many, alike=alike)
-    how = INTERIOR if many else VERTEX
-    if alike is not None:
-        how += ALIKE.replace("{whole}", str(entries), 1).replace("{whole}", str(whole))
+    optimum = best_mechanism(levels, gains, None, None, worst, seconds, interior=many, symmetry=symmetry)
+    method_words = INTERIOR if many else VERTEX
+    if symmetry is not None:
+        method_words += ALIKE.replace("{whole}", str(entries), 1).replace("{whole}", str(constraints))
     data = {"prior": weights, "loss": table, "criterion": criterion, "outputs": outputs}
-    return _solved(levels, data, found._replace(duals=found.duals * scale), how, outputs)
+    return _as_solution(levels, data, optimum._replace(duals=optimum.duals * scale), method_words, outputs)
 
 
-def _solved(levels: EdgeLevels, data: dict[str, Any], optimum: Optimum, how: str, outputs: Sequence[Any]) -> Solution:
-    """What a solver found, made private, with the bound that its prices prove."""
+def _as_solution(
+    levels: EdgeLevels, data: dict[str, Any], optimum: Optimum, method_words: str, outputs: Sequence[Any]
+) -> Solution:
+    """A solver's optimum as a solution: made exactly private, with the bound that its dual prices prove."""
     space, weights, table, criterion = levels.space, data["prior"], data["loss"], data["criterion"]
-    matrix, moved = mix_until_private(optimum.matrix, levels)
+    matrix, change = mix_until_private(optimum.matrix, levels)
     losses = (matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if criterion == "worst" else float(weights @ losses)
     against = optimum.favoured if criterion == "worst" else weights
     problem = Problem("finite.optimal", space, levels, data)
-    bound, evidence = max(  # prices of nothing give the loss that not even a truthful mechanism goes below
+    bound, evidence = max(  # prices of 0 give the trivial bound, which holds for every mechanism
         (
             (proved_bound(problem, offered), offered)
             for offered in (_evidence(prices, against, criterion) for prices in (optimum.duals, 0 * optimum.duals))
         ),
-        key=lambda found: found[0],
+        key=lambda bound_and_evidence: bound_and_evidence[0],
     )
-    mechanism, notes = FiniteMechanism(matrix, space.points, outputs), (moved_words(moved),)
+    mechanism, notes = FiniteMechanism(matrix, space.points, outputs), (moved_words(change),)
     gap = max(value - bound, 0.0)
-    certificate = certificate_of(problem, mechanism, "bound", bound, gap, evidence, method=how, notes=notes)
+    certificate = certificate_of(problem, mechanism, "bound", bound, gap, evidence, method=method_words, notes=notes)
     return Solution(problem, mechanism, value, certificate)
 
 
 def _evidence(prices: Floats, against: Floats, criterion: str) -> dict[str, Any]:
-    """Prices of the constraints of privacy, only those above 0, and the prior that the value is an average under."""
+    """The positive dual prices of the privacy constraints, and the prior under which the value is an average."""
     places = np.flatnonzero(prices)
-    offered = {"dual_places": places, "dual_values": prices.ravel()[places]}
-    return offered | ({"least_favourable": against} if criterion == "worst" else {})
+    evidence = {"dual_places": places, "dual_values": prices.ravel()[places]}
+    return evidence | ({"least_favourable": against} if criterion == "worst" else {})
 
 
 def _solve(
@@ -210,7 +222,7 @@ def _solve(
     seconds: float,
     say: Callable[[str], Any] | None,
 ) -> tuple[Optimum, str]:
-    """The linear program or column generation, whichever suits, and why."""
+    """The optimum by linear programming or column generation, whichever suits; and the method in words."""
     n = len(weights)
     pure = not levels.delta.any() and bool(np.isfinite(levels.growth).all())
     generate = method == "columns" or (method == "auto" and n > FEW and pure and not worst)
@@ -230,17 +242,17 @@ def _solve(
         )
     scale = float(np.abs(table).max(initial=0.0)) or 1.0  # solvers' tolerances are absolute
     if not generate:
-        found = best_mechanism(
+        optimum = best_mechanism(
             levels, -weights[:, None] * table / scale, None, None, table / scale if worst else None, seconds
         )
-        return found._replace(duals=found.duals * scale), SPARSE
-    made = generate_columns(levels, weights, table / scale, seconds, say)
-    how = COLUMNS.format(whole=made.rounds, results=n)
-    return Optimum(made.matrix, made.duals * scale, np.zeros(n)), how
+        return optimum._replace(duals=optimum.duals * scale), SPARSE
+    generated = generate_columns(levels, weights, table / scale, seconds, say)
+    method_words = COLUMNS.format(whole=generated.rounds, results=n)
+    return Optimum(generated.matrix, generated.duals * scale, np.zeros(n)), method_words
 
 
 def _symmetrise(matrix: Floats, levels: EdgeLevels, weights: Floats, table: Floats) -> Floats:
-    """The average of a mechanism and its mirror image, where turning everything around changes nothing: as good."""
+    """The average of a mechanism and its mirror image, as good where the problem is invariant under reversal."""
     return (matrix + matrix[::-1, ::-1]) / 2 if mirrored_edges(levels, weights, table) is not None else matrix
 
 
@@ -262,8 +274,8 @@ def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> So
         return None
     tight = with_peaks(levels, z)
     mechanism = tight.mechanism
-    told = mechanism.diagonal if isinstance(mechanism, DecayingMechanism) else np.diag(mechanism.matrix)
-    value = 1 - float(weights @ told)
+    diagonal = mechanism.diagonal if isinstance(mechanism, DecayingMechanism) else np.diag(mechanism.matrix)
+    value = 1 - float(weights @ diagonal)
     problem = Problem("finite.regular", space, tight.problem.privacy, {"prior": weights})
     certificate = certificate_of(problem, mechanism, "theorem", gap=0.0, evidence={"coefficients": y})
     notes = (*certificate.notes, *tight.certificate.notes)
@@ -273,24 +285,24 @@ def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> So
 def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
     """The best chain at every threshold, where it is proved optimal: counts, and convex losses least at the truth.
 
-    Beyond what a table holds the solution is an exact law on a line of integers, for losses with a name.
+    For more points than a table holds, the solution is an exact law on a line of integers, for named losses.
     """
     from utmost.theory.scalar.design.line import best_on_line
     from utmost.theory.scalar.design.threshold_chains import has_chains, table_chains
 
     space, level, n = levels.space, levels.single, len(levels.space.points)
-    named = isinstance(loss, str)
+    is_named = isinstance(loss, str)
     if level is None or n < 2 or not is_path(space) or not level.concave or not level.certifiable:
         return None
-    if named and loss not in ("absolute", "squared"):
+    if is_named and loss not in ("absolute", "squared"):
         return None
     pure = isinstance(level, ApproxDP) and level.delta == 0
     trivial = isinstance(level, ApproxDP) and not 0 < level.log_growth < math.inf
     if trivial or getattr(level, "mu", 1) in (0, math.inf):
         return None
     if n > MOST:
-        same = named and space.points == range(n)
-        return best_on_line(Line(0, n - 1, 1), level, str(loss), prior) if same else None
+        is_line = is_named and space.points == range(n)
+        return best_on_line(Line(0, n - 1, 1), level, str(loss), prior) if is_line else None
     table, weights = loss_table(loss, space.points, space.points), space.as_prior(prior)
     if not has_chains(table) or (pure and grows_with_distance(table)):
         return None

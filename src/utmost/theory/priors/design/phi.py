@@ -1,8 +1,8 @@
 """The matrix Phi of a space, Phi_ij = e^(-epsilon d(i, j)), and linear equations in it with proved signs (REG).
 
-A prior is epsilon-regular if it is y Phi with y >= 0; whether that holds hangs on signs. They are decided by verified
-floating point (an approximate inverse, the residual, and bounds on all rounding), and where that leaves a doubt by
-ball arithmetic: never by a tolerance.
+A prior is epsilon-regular if it is y Phi with y >= 0, which depends on signs. They are decided by verified floating
+point (an approximate inverse, the residual, and bounds on all rounding), and where that is inconclusive by ball
+arithmetic: never by a tolerance.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 UNIT = 2.0**-52
 LONG_UNIT = float(np.finfo(np.longdouble).eps)
 MOST_EXACT = 400
-"""The largest space whose undecided signs are handed to ball arithmetic."""
+"""The largest space whose undecided signs are computed in ball arithmetic."""
 
 
 def pure_levels(space: Space, privacy: Privacy) -> EdgeLevels:
-    """Pure levels of the edges, finite; an error otherwise."""
+    """The levels of the edges, checked to be pure and finite."""
     levels = on_edges(space, privacy)
     levels.require(ApproxDP, "regular priors and tight constraints need pure levels; use finite.optimal for others.")
     if any(level.delta > 0 or math.isinf(level.log_growth) for level in levels.kinds() if isinstance(level, ApproxDP)):
@@ -39,7 +39,7 @@ def pure_levels(space: Space, privacy: Privacy) -> EdgeLevels:
 
 @dataclass(frozen=True)
 class Solved:
-    """The solution of Phi y = right, and what is proved of its signs: -1, 0 (zero) or 1 each, or None if undecided."""
+    """The solution of Phi y = right with proved signs: -1, 0 (zero) or 1 each, or None if undecided."""
 
     y: Floats
     signs: tuple[int | None, ...]
@@ -53,18 +53,18 @@ class Solved:
 
 
 def solve_phi(levels: EdgeLevels, right: Floats) -> Solved | None:
-    """Phi y = right with proved signs; None if Phi is singular, or so nearly that nothing can be said."""
-    found, n = solve_lengths(levels.lengths(), right), len(right)
-    if n > MOST_EXACT or (found is not None and None not in found.signs):
-        return found
+    """The y with Phi y = right, with proved signs; None if Phi is singular or numerically so."""
+    solution, n = solve_lengths(levels.lengths(), right), len(right)
+    if n > MOST_EXACT or (solution is not None and None not in solution.signs):
+        return solution
     exact = _solve_in_balls(levels, right)
-    if found is None or exact is None:
-        return exact if found is None else found
-    return Solved(found.y, tuple(e if s is None else s for s, e in zip(found.signs, exact.signs, strict=True)))
+    if solution is None or exact is None:
+        return exact if solution is None else solution
+    return Solved(solution.y, tuple(e if s is None else s for s, e in zip(solution.signs, exact.signs, strict=True)))
 
 
 def solve_lengths(exponents: Floats, right: Floats) -> Solved | None:
-    """The same for Phi = e^-exponents in floating point, signs within its error left open; None near a singular Phi."""
+    """`solve_phi` for Phi = e^-exponents in floats; signs within its error are None. None near a singular Phi."""
     if not len(right):
         return Solved(np.zeros(0), ())
     phi = np.exp(-exponents)
@@ -94,8 +94,8 @@ def _error_bound(phi: Floats, exponents: Floats, inverse: Floats, right: Floats,
         return None
     long_phi, long_y = np.exp(-exponents.astype(np.longdouble)), y.astype(np.longdouble)
     residual = np.abs(right.astype(np.longdouble) - long_phi @ long_y)
-    lost = (long_phi * (8 + n + 4 * finite)) @ np.abs(long_y) + n * np.abs(right)
-    worst = (residual + 2 * lost * LONG_UNIT).astype(float) * (1 + 4 * UNIT)
+    lost_digits = (long_phi * (8 + n + 4 * finite)) @ np.abs(long_y) + n * np.abs(right)
+    worst = (residual + 2 * lost_digits * LONG_UNIT).astype(float) * (1 + 4 * UNIT)
     # epsilon itself is a float next to the rational it stands for: half a unit, relative
     worst += (phi * finite * UNIT) @ np.abs(y)
     first = size @ worst * (1 + 4 * n * UNIT)
@@ -103,7 +103,7 @@ def _error_bound(phi: Floats, exponents: Floats, inverse: Floats, right: Floats,
 
 
 def _solve_in_balls(levels: EdgeLevels, right: Floats) -> Solved | None:
-    """The same in ball arithmetic of growing precision; where e^epsilon is rational, in rationals.
+    """`solve_phi` in ball arithmetic of growing precision; where e^epsilon is rational, in rationals.
 
     With a rational epsilon the entries of y are quotients of polynomials in e^-epsilon, a transcendental number: one is
     zero only if its polynomial is, and then it is zero at rational arguments too.
@@ -112,17 +112,17 @@ def _solve_in_balls(levels: EdgeLevels, right: Floats) -> Solved | None:
     n = len(right)
     exact = [Fraction(float(r)) for r in right]
     if isinstance(level, ApproxDP) and (ratio := _rational_growth(level)):
-        found = _solve_rational(distances, ratio, exact)
+        solution = _solve_rational(distances, ratio, exact)
         return (
             None
-            if found is None
-            else Solved(np.array([float(x) for x in found]), tuple((x > 0) - (x < 0) for x in found))
+            if solution is None
+            else Solved(np.array([float(x) for x in solution]), tuple((x > 0) - (x < 0) for x in solution))
         )
     if not isinstance(level, ApproxDP):
         return None
     bits = 128
     signs: list[int | None] = [None] * n
-    y, solved = np.zeros(n), False
+    y, is_solved = np.zeros(n), False
     while bits <= 2048 and any(s is None for s in signs):
         with ctx.workprec(bits):
             step = arb(as_fmpq(Fraction(level.exponent)))
@@ -137,14 +137,14 @@ def _solve_in_balls(levels: EdgeLevels, right: Floats) -> Solved | None:
             entries = [balls[i, 0] for i in range(n)]
             y = np.array([float(b) for b in entries])
             signs = [1 if b > 0 else -1 if b < 0 else None for b in entries]
-        solved = True
+        is_solved = True
         bits *= 4
-    if not solved:
+    if not is_solved:
         return None
     if any(s is None for s in signs) and n <= 60:
-        tried = [_solve_rational(distances, Fraction(p), exact) for p in (2, 3, 7)]
-        zero = [all(t is not None and t[i] == 0 for t in tried) for i in range(n)]
-        signs = [0 if s is None and z else s for s, z in zip(signs, zero, strict=True)]
+        rational_solutions = [_solve_rational(distances, Fraction(p), exact) for p in (2, 3, 7)]
+        is_zero = [all(t is not None and t[i] == 0 for t in rational_solutions) for i in range(n)]
+        signs = [0 if s is None and z else s for s, z in zip(signs, is_zero, strict=True)]
     return Solved(y, tuple(signs))
 
 
@@ -153,21 +153,23 @@ def _rational_growth(level: ApproxDP) -> Fraction | None:
     return ExpSum.rational(level.ratio).times(Fraction(1), Fraction(level.exponent)).as_rational()
 
 
-def rational_powers(levels: EdgeLevels, kept: NDArray[np.int64]) -> list[list[fmpq]] | None:
+def rational_powers(levels: EdgeLevels, positions: NDArray[np.int64]) -> list[list[fmpq]] | None:
     """The rows and columns of Phi at these points in rationals; None unless all edges have one rational e^epsilon."""
     level = levels.single
     ratio = _rational_growth(level) if isinstance(level, ApproxDP) else None
-    return None if ratio is None else _powers(levels.space.distances()[np.ix_(kept, kept)], ratio)
+    return None if ratio is None else _powers(levels.space.distances()[np.ix_(positions, positions)], ratio)
 
 
 def _powers(distances: Floats, ratio: Fraction) -> list[list[fmpq]]:
+    """The matrix ratio^-distance in rationals; 0 where the distance is infinite."""
     powers = {d: as_fmpq(1 / ratio ** int(d)) if np.isfinite(d) else as_fmpq(Fraction(0)) for d in np.unique(distances)}
     return [[powers[d] for d in row] for row in distances]
 
 
 def _solve_rational(distances: Floats, ratio: Fraction, right: list[Fraction]) -> list[Fraction] | None:
+    """The y with Phi y = right for Phi = ratio^-distance, in rationals; None if Phi is singular."""
     try:
-        found = fmpq_mat(_powers(distances, ratio)).solve(fmpq_mat([[as_fmpq(r)] for r in right]))
+        solution = fmpq_mat(_powers(distances, ratio)).solve(fmpq_mat([[as_fmpq(r)] for r in right]))
     except ZeroDivisionError:
         return None
-    return [Fraction(int(found[i, 0].p), int(found[i, 0].q)) for i in range(len(right))]
+    return [Fraction(int(solution[i, 0].p), int(solution[i, 0].q)) for i in range(len(right))]

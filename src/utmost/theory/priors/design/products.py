@@ -1,7 +1,7 @@
-"""Geometric noise on several counts at once, and the test of which mechanisms guesses can turn into the best one.
+"""Geometric noise on several counts at once, and remaps of other mechanisms to the tight-constraints one.
 
-REG treats one query; a grid of counts whose distance is the sum of the steps (l1) has the product of the Φ of each
-count for its own Φ, so the tight-constraints mechanism of the grid is the product of geometric mechanisms.
+REG treats one query; on a grid of counts whose distance is the sum of the steps (l1), Φ is the product of the Φ of each
+count, so the tight-constraints mechanism of the grid is the product of geometric mechanisms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from utmost.theory.priors.design.geometric import geometric
 from utmost.theory.priors.design.tight import tight_constraints
 
 MOST_UNKNOWN = 40_000
-"""How many entries a stochastic remap may have that is looked for by a linear program."""
+"""The largest number of entries of a stochastic remap that a linear program solves for."""
 
 
 def product_geometric(
@@ -35,14 +35,14 @@ def product_geometric(
 
     On `um.grid(shape, metric="manhattan")` with one level it is the tight-constraints mechanism, best for every
     regular prior (REG Theorem 3): Φ of the grid is the Kronecker product of the Φ of its sides. Each direction may
-    have a level of its own, as groups of people with different promises have (HET).
+    have a level of its own, for groups of people with different levels (HET).
 
     Parameters
     ----------
     shape : sequence of int
-        How many results there are in each direction.
-    privacy : level, number, or one for each direction
-        The promise to somebody who moves one of the results by one.
+        The number of results in each direction.
+    privacy : level, number or sequence of them
+        One level, or one for each direction, for neighbours who change one of the results by one.
 
     Examples
     --------
@@ -55,8 +55,8 @@ def product_geometric(
     True
     """
     points = grid(shape, metric="manhattan").points
-    given: Any = privacy if isinstance(privacy, list | tuple) else [privacy] * len(shape)
-    levels = [as_level(one) for one in given]
+    level_list: Any = privacy if isinstance(privacy, list | tuple) else [privacy] * len(shape)
+    levels = [as_level(one) for one in level_list]
     if len(levels) != len(shape):
         raise InvalidInput(f"{len(levels)} levels for {len(shape)} directions; give one, or one for each direction.")
     sides = [geometric(int(size), require_pure(level)) for size, level in zip(shape, levels, strict=True)]
@@ -76,20 +76,20 @@ def product_geometric(
 
 @cites("REG-theorem-3")
 def remap_to_tight(mechanism: Any, space: Space, privacy: Level | float) -> Floats | None:
-    """A stochastic remap that makes a mechanism the tight-constraints one, or None where there is none.
+    """A stochastic remap that turns a mechanism into the tight-constraints one, or None if there is none.
 
     A private mechanism is best for every regular prior if, and for priors inside the region only if, some remap R makes
     X R satisfy all constraints with equality (REG Theorem 3). R has a row for each output and a column for each point;
-    rows add up to 1. It is found by a linear program, and checked.
+    rows add up to 1. It is computed by a linear program, and checked.
 
     Parameters
     ----------
-    mechanism : mechanism with a matrix
-        X: its points are those of the space, its outputs anything.
+    mechanism : FiniteMechanism
+        X: its points are those of the space, its outputs any labels.
     space : Space
-        The results and who neighbours whom.
-    privacy : pure level or number
-        At which the tight-constraints mechanism is meant; `NoSuchMechanism` where there is none.
+        The results and their adjacency.
+    privacy : PureDP or number
+        The level of the tight-constraints mechanism; `NoSuchMechanism` if it does not exist.
 
     Examples
     --------
@@ -106,9 +106,9 @@ def remap_to_tight(mechanism: Any, space: Space, privacy: Level | float) -> Floa
     """
     from scipy.optimize import linprog
 
-    wanted = tight_constraints(space, privacy).mechanism.matrix
-    given = np.asarray(mechanism.matrix, dtype=float)
-    n, k = given.shape
+    target = tight_constraints(space, privacy).mechanism.matrix
+    matrix = np.asarray(mechanism.matrix, dtype=float)
+    n, k = matrix.shape
     if n != len(space.points):
         raise InvalidInput(f"the mechanism has {n} points and the space {len(space.points)}; give one for the space.")
     if n * k > MOST_UNKNOWN:
@@ -117,24 +117,24 @@ def remap_to_tight(mechanism: Any, space: Space, privacy: Level | float) -> Floa
         )
     from scipy.sparse import block_diag, csr_array, hstack, identity, kron, vstack
 
-    # X R = T column by column, up to a slack that is made as small as it gets; rows of R add up to 1.
-    columns = block_diag([csr_array(given)] * n)
+    # X R = T column by column, up to a slack that is minimised; rows of R add up to 1.
+    columns = block_diag([csr_array(matrix)] * n)
     sums = kron(np.ones((1, n)), identity(k))
     slack = csr_array(np.ones((n * n, 1)))
     upper = vstack([hstack([columns, -slack]), hstack([-columns, -slack])]).tocsr()
-    limits = np.concatenate([wanted.T.ravel(), -wanted.T.ravel()])
+    limits = np.concatenate([target.T.ravel(), -target.T.ravel()])
     cost = np.append(np.zeros(n * k), 1.0)
     rows = hstack([sums, csr_array((k, 1))]).tocsr()
-    found = linprog(cost, upper, limits, rows, np.ones(k), bounds=(0, 1), method="highs")
-    if found.x is None or found.fun > TOLERATED:
+    solution = linprog(cost, upper, limits, rows, np.ones(k), bounds=(0, 1), method="highs")
+    if solution.x is None or solution.fun > TOLERATED:
         return None
-    remap = np.clip(found.x[:-1].reshape(n, k).T, 0.0, 1.0)
+    remap = np.clip(solution.x[:-1].reshape(n, k).T, 0.0, 1.0)
     remap /= remap.sum(axis=1, keepdims=True)
-    return remap if float(np.abs(given @ remap - wanted).max()) <= TOLERATED else None
+    return remap if float(np.abs(matrix @ remap - target).max()) <= TOLERATED else None
 
 
 TOLERATED = 1e-9
-"""How far a remapped mechanism may be from the tight one, given rounding."""
+"""The largest difference between a remapped mechanism and the tight one that counts as rounding."""
 
 
 def stochastic_remap(mechanism: Any, remap: Any, outputs: Sequence[Any]) -> FiniteMechanism:
@@ -142,11 +142,12 @@ def stochastic_remap(mechanism: Any, remap: Any, outputs: Sequence[Any]) -> Fini
 
     Parameters
     ----------
-    mechanism : mechanism with a matrix
+    mechanism : FiniteMechanism
+        X.
     remap : array
         A row for each output of the mechanism, of the probabilities of the guesses.
     outputs : sequence
-        What the guesses are.
+        The guesses.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The region of regular priors: for whom one mechanism is best, and how much any private one can tell (REG)."""
+"""The region of regular priors, for which one mechanism is best, and bounds on utility and leakage (REG)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from utmost.theory.priors.design.structured import solve_for_prior
 from utmost.theory.priors.design.tight import MOST_DENSE, column_peaks, tight_constraints
 
 SLACK = 1e-12
-"""What rounding may add to a ratio of probabilities before it counts as broken."""
+"""The relative rounding error of a ratio of probabilities that is tolerated."""
 UNDECIDED = 1e-9
-"""Negative coefficients that rounding explains are taken for 0 up to this sum, the gap a proof may leave."""
+"""Negative coefficients within rounding count as 0 up to this sum, the gap that a proof may have."""
 
 
 @cites("REG-proposition-4")
@@ -33,14 +33,17 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
 
     Signs are proved; a prior is called irregular only if a coefficient is proved negative, by more than the rounding of
     the prior's own floats can explain, or if Phi is singular and it is proved in rationals that no coefficients exist.
-    On counts, sums, grids and databases no matrix is made, so a million results are within reach; `TooLarge` says where
-    that ends, and also where the signs of large coefficients hang on rounding.
+    On counts, sums, grids and databases no matrix is formed, so a million results are feasible; `TooLarge` beyond that,
+    and where the signs of large coefficients depend on rounding.
 
     Parameters
     ----------
-    prior : distribution over the points; None is uniform
-    space : who neighbours whom
-    privacy : pure level or number, or pure levels per edge
+    prior : mapping, array or callable
+        A distribution over the points; None is uniform.
+    space : Space
+        The results and their adjacency.
+    privacy : PureDP, number or EdgeLevels
+        A pure level, or pure levels per edge.
 
     Examples
     --------
@@ -51,8 +54,8 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     True
     """
     levels, weights = pure_levels(space, privacy), space.as_prior(prior)
-    solved, moved = _coefficients(levels, weights)
-    if solved is None or (solved.nonnegative is False and (solved.y < -moved).any()):
+    solved, uncertainty = _coefficients(levels, weights)
+    if solved is None or (solved.nonnegative is False and (solved.y < -uncertainty).any()):
         return None
     if math.fsum(np.maximum(-solved.y, 0.0)) > UNDECIDED:
         raise TooLarge(
@@ -63,39 +66,42 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
 
 
 def _coefficients(levels: EdgeLevels, weights: Floats) -> tuple[Solved | None, Floats]:
-    """Coefficients y with prior = y Phi, and how far they move if every float of the prior is off by its rounding.
+    """Coefficients y with prior = y Phi, and their uncertainty from the rounding of the prior's floats.
 
     None if Phi is singular and no non-negative coefficients exist.
     """
-    n, still = len(weights), np.zeros(len(weights))
+    n, zeros = len(weights), np.zeros(len(weights))
     if n and bool((weights == weights[0]).all()):  # then y = z / n, which the structure of a space may give
         z = column_peaks(levels)
-        return Solved(z.y / n, z.signs), still
+        return Solved(z.y / n, z.signs), zeros
     if isinstance(levels.single, ApproxDP):
-        found = solve_for_prior(levels.space, levels.single, weights, MOST_DENSE)
-        if found is not None:
-            return found
+        solution_and_uncertainty = solve_for_prior(levels.space, levels.single, weights, MOST_DENSE)
+        if solution_and_uncertainty is not None:
+            return solution_and_uncertainty
     solved = solve_phi(levels, weights)
     if solved is None:
-        return nonnegative_solution(levels, weights), still
+        return nonnegative_solution(levels, weights), zeros
     if n > MOST_DENSE:
-        return solved, still
+        return solved, zeros
     try:
         inverse = np.linalg.inv(np.exp(-levels.lengths()))
     except np.linalg.LinAlgError:
-        return solved, still
+        return solved, zeros
     return solved, np.asarray(np.abs(inverse) @ weights * 2.0**-51)
 
 
 @cites("REG-proposition-4")
 def corner_shares(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
-    """How close a regular prior is to each corner: shares gamma that add up to 1 with prior = gamma C (REG Prop. 4).
+    """A regular prior as a convex combination of corners: shares gamma with prior = gamma C (REG Prop. 4).
 
     Parameters
     ----------
-    prior : distribution over the points; None is uniform
-    space : who neighbours whom
-    privacy : pure level or number, or pure levels per edge
+    prior : mapping, array or callable
+        A distribution over the points; None is uniform.
+    space : Space
+        The results and their adjacency.
+    privacy : PureDP, number or EdgeLevels
+        A pure level, or pure levels per edge.
 
     Returns
     -------
@@ -115,7 +121,7 @@ def corner_shares(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     if y is None:
         return None
     level = pure_levels(space, privacy).single
-    if isinstance(level, ApproxDP) and has_structure(space):  # no matrix is made
+    if isinstance(level, ApproxDP) and has_structure(space):  # no matrix is formed
         return np.multiply(y, row_sums(space, level, np.ones(len(y))))
     return np.asarray(y * privacy_constraints(space, privacy).sum(axis=1))
 
@@ -146,7 +152,7 @@ def corner_priors(space: Space, privacy: Privacy) -> Floats:
 
 @cites("REG-proposition-2", "REG-proposition-3")
 def necessary_conditions(prior: Any, space: Space, privacy: Privacy) -> tuple[Check, Check]:
-    """What every regular prior satisfies: ratios along edges (REG Prop. 2) and a range at each point (Prop. 3).
+    """Necessary conditions of a regular prior: ratios along edges (REG Prop. 2) and a range at each point (Prop. 3).
 
     A prior that fails one is not regular; one that passes both need not be. A check fails only beyond rounding.
 
@@ -163,7 +169,7 @@ def necessary_conditions(prior: Any, space: Space, privacy: Privacy) -> tuple[Ch
 
 
 def _ratios(levels: EdgeLevels, weights: Floats) -> Check:
-    """REG Prop. 2: pi_i <= e^(eps d(i, j)) pi_j; along edges is enough."""
+    """REG Prop. 2: pi_i <= e^(eps d(i, j)) pi_j; it suffices along edges."""
     a, b = levels.space.edge_indices.T
     tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -193,7 +199,7 @@ def _range(levels: EdgeLevels, weights: Floats) -> Check:
 
 @cites("REG-theorem-1", "REG-lemma-2")
 def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
-    """What no private mechanism's probability of a right guess exceeds, for a regular prior: sum y (REG Theorem 1).
+    """Upper bound on the probability of a right guess for a regular prior: sum y (REG Theorem 1).
 
     Examples
     --------
@@ -209,7 +215,7 @@ def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
 
 @cites("REG-proposition-5", "REG-proposition-6")
 def leakage_bound(prior: Any, space: Space, privacy: Privacy) -> float:
-    """What no private mechanism leaks, in bits, for a regular prior: log2(sum y / max prior) (REG Prop. 6)."""
+    """Upper bound on the leakage in bits for a regular prior: log2(sum y / max prior) (REG Prop. 6)."""
     if not len(space.points):
         return 0.0
     return math.log2(utility_bound(prior, space, privacy) / float(space.as_prior(prior).max()))
@@ -217,7 +223,9 @@ def leakage_bound(prior: Any, space: Space, privacy: Privacy) -> float:
 
 @cites("REG-corollary-1", "REG-theorem-2")
 def leakage_bound_for_all(space: Space, privacy: Privacy) -> float:
-    """What no private mechanism leaks, in bits, whatever the prior: log2(n sum y) of the uniform one (REG Cor. 1).
+    """Upper bound on the leakage of private mechanisms, in bits, for every prior: log2(n sum y) of the uniform one.
+
+    REG Corollary 1.
 
     On the databases of u people with values in V this is u log2(|V| E / (|V| - 1 + E)), E = e^epsilon (REG Theorem 2).
     The uniform prior must be regular, which it is wherever every point looks like every other.

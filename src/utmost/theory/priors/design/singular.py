@@ -1,9 +1,9 @@
 """Phi y = right with y >= 0 where Phi is singular: decided in rational arithmetic, never by a solver's tolerance.
 
-Rows of Phi are alike where epsilon is 0 between points; those points are taken as one. What is still singular has a
-rational e^epsilon: for a rational epsilon the determinant is a polynomial in e^-epsilon, a transcendental number, and
-not the zero polynomial, since it is 1 at 0. Phase one of the simplex method, in rationals, then finds y, or weights v
-with v Phi >= 0 and v·right < 0, which prove that there is none (Farkas).
+Rows of Phi are equal where epsilon is 0 between points; those points are merged. If it is still singular, e^epsilon is
+rational: for a rational epsilon the determinant is a polynomial in e^-epsilon, a transcendental number, and not the
+zero polynomial, since it is 1 at 0. Phase one of the simplex method, in rationals, then finds y, or weights v with
+v Phi >= 0 and v·right < 0, which prove that there is none (Farkas).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from utmost.theory.priors.design.phi import Solved, rational_powers, solve_lengt
 
 Table: TypeAlias = list[list[fmpq]]
 MOST_SINGULAR = 128
-"""Up to how many points that differ a singular Phi is decided."""
+"""The largest number of distinct points for which a singular Phi is decided."""
 ROUNDING = Fraction(1, 2**51)
-"""What the float of a probability may be off, relative."""
+"""The relative rounding error of the float of a probability."""
 
 
 def nonnegative_solution(levels: EdgeLevels, right: Floats) -> Solved | None:
@@ -34,39 +34,40 @@ def nonnegative_solution(levels: EdgeLevels, right: Floats) -> Solved | None:
     `TooLarge` where it is not decided.
     """
     lengths = levels.lengths()
-    first = np.asarray((lengths == 0).argmax(axis=1))  # the first of the points at distance 0 stands for them
-    kept, group = np.unique(first, return_inverse=True)
+    first = np.asarray((lengths == 0).argmax(axis=1))  # the first of the points at distance 0 represents them
+    representatives, group = np.unique(first, return_inverse=True)
     if (np.abs(right - right[first]) > float(ROUNDING) * right[first]).any():
         return None
-    small = _solve(levels, lengths[np.ix_(kept, kept)], right[kept], kept)
+    small = _solve(levels, lengths[np.ix_(representatives, representatives)], right[representatives], representatives)
     if small is None:
         return None
     return Solved(small.y[group] / np.bincount(group)[group], tuple(small.signs[g] for g in group))
 
 
-def _solve(levels: EdgeLevels, lengths: Floats, right: Floats, kept: NDArray[np.int64]) -> Solved | None:
+def _solve(levels: EdgeLevels, lengths: Floats, right: Floats, positions: NDArray[np.int64]) -> Solved | None:
+    """`nonnegative_solution` for distinct points at these positions."""
     n = len(right)
-    powers = rational_powers(levels, kept)
+    powers = rational_powers(levels, positions)
     if powers is None or n > MOST_SINGULAR:
-        found = solve_lengths(lengths, right)
-        if found is None:
+        solution = solve_lengths(lengths, right)
+        if solution is None:
             raise TooLarge(
                 f"Phi is singular, or too nearly so, for {n} points at {levels}; that is decided for {MOST_SINGULAR} "
                 "points at most, and with one level for all edges. Use fewer points or another epsilon."
             )
-        return None if found.nonnegative is False else Solved(np.maximum(found.y, 0.0), found.signs)
-    given = [as_fmpq(Fraction(float(r))) for r in right]
-    y, prices, left = _phase_one(powers, given)
-    explained = sum((abs(p) * r for p, r in zip(prices, given, strict=True)), fmpq(0)) * as_fmpq(ROUNDING)
-    if left > explained:
+        return None if solution.nonnegative is False else Solved(np.maximum(solution.y, 0.0), solution.signs)
+    rationals = [as_fmpq(Fraction(float(r))) for r in right]
+    y, prices, remainder = _phase_one(powers, rationals)
+    explained = sum((abs(p) * r for p, r in zip(prices, rationals, strict=True)), fmpq(0)) * as_fmpq(ROUNDING)
+    if remainder > explained:
         return None
     return Solved(np.array([int(x.p) / int(x.q) for x in y]), tuple(int(x > 0) for x in y))
 
 
 def _phase_one(matrix: Table, right: list[fmpq]) -> tuple[list[fmpq], list[fmpq], fmpq]:
-    """The y >= 0 that leaves least of right - matrix y >= 0, prices p with p matrix <= 0, and what is left, p·right.
+    """The y >= 0 with the least residual right - matrix y >= 0, prices p with p matrix <= 0, and the residual p·right.
 
-    The simplex method with Bland's rule, from the basis of what is left.
+    The simplex method with Bland's rule, from the basis of the residuals.
     """
     n, m = len(matrix), len(matrix[0])
     rows = [

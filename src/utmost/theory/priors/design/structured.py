@@ -1,7 +1,7 @@
-"""Phi z = 1 without Phi: spaces of a million results that are lines, boards or look the same from every point.
+"""Phi z = 1 without forming Phi: lines, grids and vertex-transitive spaces of up to a million results.
 
-Paths and products under l1 have a closed form, vertex-transitive spaces a constant. Sums and boards under king's moves
-make Phi a (block) Toeplitz matrix: conjugate gradients with FFT products, and signs by the bound
+Paths and products under l1 have a closed form, vertex-transitive spaces a constant. Sums and grids under the Chebyshev
+metric make Phi a (block) Toeplitz matrix: conjugate gradients with FFT products, and signs by the bound
 |z - z'| <= ||Phi z' - 1||_2 / min symbol, where the symbol, the Fourier series of e^(-epsilon d), bounds the
 eigenvalues of Phi from below (Grenander and Szego).
 """
@@ -33,12 +33,12 @@ UNIT = 2.0**-52
 
 
 def solve_structured(space: Space, level: ApproxDP) -> Solved | None:
-    """The z with Phi z = 1 and what is proved of its signs; None without structure, or where nothing can be said."""
+    """The z with Phi z = 1, with proved signs; None without structure, or where nothing is proved."""
     n = len(space.points)
     if not n or not has_structure(space):
         return None
     b = math.exp(-level.log_growth)
-    if b == 1:  # all rows of Phi are alike
+    if b == 1:  # all rows of Phi are equal
         return Solved(np.full(n, 1 / n), (1,) * n)
     if is_transitive(space):
         return Solved(1 / row_sums(space, level, np.ones(n)), (1,) * n)
@@ -48,15 +48,15 @@ def solve_structured(space: Space, level: ApproxDP) -> Solved | None:
         for size in shape:
             z = np.multiply.outer(z, path_peaks(size, b)).ravel()
         return Solved(z, (1,) * n)
-    found = _solve_toeplitz(space, level, shape, np.ones(n))
-    return None if found is None else found[0]
+    solution = _solve_toeplitz(space, level, shape, np.ones(n))
+    return None if solution is None else solution[0]
 
 
 def solve_for_prior(space: Space, level: ApproxDP, prior: Floats, most_dense: int) -> tuple[Solved, Floats] | None:
-    """The y with Phi y = prior, and how far the rounding of the prior's own floats may move it; None without structure.
+    """The y with Phi y = prior, and its uncertainty from the rounding of the prior's floats; None without structure.
 
-    Products of lines and of complete graphs have a closed inverse; lines with longer steps and boards under king's
-    moves are solved by conjugate gradients, beyond so many results as a matrix would serve.
+    Products of lines and of complete graphs have an inverse in closed form; lines with longer steps and grids under the
+    Chebyshev metric are solved by conjugate gradients, for more than `most_dense` results.
     """
     if level.log_growth == 0:
         return None
@@ -69,11 +69,11 @@ def solve_for_prior(space: Space, level: ApproxDP, prior: Floats, most_dense: in
 
 
 def _solve_product(sides: tuple[Side, ...], epsilon: float, right: Floats) -> tuple[Solved, Floats]:
-    """Phi is a Kronecker product, so its inverse is applied one side after the other.
+    """The solution where Phi is a Kronecker product: its inverse is applied one side after the other.
 
     An entry of a side's inverse is a quotient of sums of three powers of b = e^-epsilon, each within epsilon + 1 units;
-    1 - b is computed without cancelling; a sum over a side adds as many units as it has terms. So errors are at most
-    that many units of |inverse| right, which is computed beside.
+    1 - b is computed without cancellation; a sum over a side adds as many units as it has terms. So errors are at most
+    that many units of |inverse| right, which is computed alongside.
     """
     shape = tuple(size for size, _ in sides)
     y = size_of = right.reshape(shape)
@@ -81,7 +81,7 @@ def _solve_product(sides: tuple[Side, ...], epsilon: float, right: Floats) -> tu
     for axis, (size, kind) in enumerate(sides):
         if size < 2:
             continue
-        apply = _undo_path if kind == "path" else _undo_complete
+        apply = _invert_path if kind == "path" else _invert_complete
         y, size_of = (
             np.moveaxis(apply(np.moveaxis(v, axis, 0), epsilon, s), 0, axis) for v, s in ((y, -1), (size_of, 1))
         )
@@ -92,21 +92,21 @@ def _solve_product(sides: tuple[Side, ...], epsilon: float, right: Floats) -> tu
     return Solved(y, signs), size_of * 2.0**-51 + error
 
 
-def _undo_path(v: Floats, epsilon: float, sign: int) -> Floats:
+def _invert_path(v: Floats, epsilon: float, sign: int) -> Floats:
     """The inverse of e^(-epsilon |i - j|) along the first axis, which is tridiagonal; sign +1: its absolute value."""
     b = math.exp(-epsilon)
-    result = (1 + b * b) * v
-    result[[0, -1]] = v[[0, -1]]
-    result[1:] += sign * b * v[:-1]
-    result[:-1] += sign * b * v[1:]
-    return np.asarray(result / -math.expm1(-2 * epsilon))
+    product = (1 + b * b) * v
+    product[[0, -1]] = v[[0, -1]]
+    product[1:] += sign * b * v[:-1]
+    product[:-1] += sign * b * v[1:]
+    return np.asarray(product / -math.expm1(-2 * epsilon))
 
 
-def _undo_complete(v: Floats, epsilon: float, sign: int) -> Floats:
+def _invert_complete(v: Floats, epsilon: float, sign: int) -> Floats:
     """The inverse of (1 - b) I + b J along the first axis; sign +1: its absolute value."""
     b, gap, size = math.exp(-epsilon), -math.expm1(-epsilon), len(v)
-    others = v.sum(axis=0) - (v if sign < 0 else 0)  # the absolute value may be taken too large
-    return np.asarray(((1 + (size - 2) * b) * v + sign * b * others) / (gap * (1 + (size - 1) * b)))
+    sum_of_others = v.sum(axis=0) - (v if sign < 0 else 0)  # the absolute value may be taken too large
+    return np.asarray(((1 + (size - 2) * b) * v + sign * b * sum_of_others) / (gap * (1 + (size - 1) * b)))
 
 
 def _shape(space: Space) -> tuple[tuple[int, ...], str]:
@@ -119,7 +119,7 @@ def _shape(space: Space) -> tuple[tuple[int, ...], str]:
 def _solve_toeplitz(
     space: Space, level: ApproxDP, shape: tuple[int, ...], right: Floats
 ) -> tuple[Solved, Floats] | None:
-    """Phi y = right by conjugate gradients, and how far the rounding of right may move y."""
+    """Phi y = right by conjugate gradients, and the uncertainty of y from the rounding of right."""
     from scipy.fft import irfftn, next_fast_len, rfftn
 
     least = _least_symbol(level.log_growth, reach_of(space), len(shape))
@@ -127,24 +127,24 @@ def _solve_toeplitz(
         return None
     longest = [next_fast_len(2 * size - 1, real=True) for size in shape]
     product = rfftn(_around(level.log_growth, reach_of(space), longest, [2 * size - 1 for size in shape]))
-    nearly = rfftn(_around(level.log_growth, reach_of(space), list(shape), list(shape)))
-    nearly = np.maximum(nearly.real, least)
+    circulant = rfftn(_around(level.log_growth, reach_of(space), list(shape), list(shape)))
+    circulant = np.maximum(circulant.real, least)
     inside = tuple(slice(size) for size in shape)
 
     def multiply(v: Floats) -> Floats:
         return np.asarray(irfftn(rfftn(v.reshape(shape), longest) * product, longest)[inside]).ravel()
 
     def precondition(v: Floats) -> Floats:
-        return np.asarray(irfftn(rfftn(v.reshape(shape)) / nearly, shape)).ravel()
+        return np.asarray(irfftn(rfftn(v.reshape(shape)) / circulant, shape)).ravel()
 
     z = _conjugate_gradients(multiply, precondition, right, 1e-13)
     residual = right - row_sums(space, level, z)
     for _ in range(REFINEMENTS):
-        better = z + _conjugate_gradients(multiply, precondition, residual, 1e-3)
-        left = right - row_sums(space, level, better)
-        if not np.abs(left).max() < np.abs(residual).max() / 2:
+        refined = z + _conjugate_gradients(multiply, precondition, residual, 1e-3)
+        next_residual = right - row_sums(space, level, refined)
+        if not np.abs(next_residual).max() < np.abs(residual).max() / 2:
             break
-        z, residual = better, left
+        z, residual = refined, next_residual
     error = np.linalg.norm(np.abs(residual) + sum_error(space, level, z)) / least * (1 + 1e-9)
     solved = Solved(z, tuple(1 if v > error else -1 if v < -error else None for v in z.tolist()))
     return solved, np.full(len(z), error + float(np.linalg.norm(right)) * 2.0**-51 / least)
@@ -153,6 +153,7 @@ def _solve_toeplitz(
 def _conjugate_gradients(
     multiply: Callable[[Floats], Floats], precondition: Callable[[Floats], Floats], right: Floats, within: float
 ) -> Floats:
+    """The solution of matrix y = right to a relative residual of `within`."""
     from scipy.sparse.linalg import LinearOperator, cg
 
     sized = (len(right), len(right))
@@ -161,7 +162,7 @@ def _conjugate_gradients(
 
 
 def _around(epsilon: float, reach: int, period: list[int], width: list[int]) -> Floats:
-    """The kernel on a torus: offsets at most width // 2 along each side, wrapped around."""
+    """The kernel e^(-epsilon d) on a torus, for offsets of at most width // 2 along each side."""
     steps = []
     for size, wide in zip(period, width, strict=True):
         offset = np.arange(size)
@@ -172,10 +173,10 @@ def _around(epsilon: float, reach: int, period: list[int], width: list[int]) -> 
 
 
 def _least_symbol(epsilon: float, reach: int, sides: int) -> float | None:
-    """A lower bound on the symbol, the sum over offsets m of e^(-epsilon d(m)) cos(m theta); None if out of reach.
+    """A lower bound on the symbol, the sum over offsets m of e^(-epsilon d(m)) cos(m theta); None if too large.
 
-    On a grid of angles the least value is at most half the largest curvature times the squared distance to the grid
-    above the least of all, where the slope vanishes; offsets beyond the cut are counted against it.
+    At the minimum the slope vanishes, so the least value on a grid of angles exceeds it by at most half the largest
+    curvature times the squared distance to the grid; offsets beyond the cut are subtracted.
     """
     from scipy.fft import rfftn
 

@@ -1,4 +1,4 @@
-"""The tight-constraints mechanism: one that is best for every regular prior at once (REG)."""
+"""The tight-constraints mechanism, which is optimal for every regular prior at once (REG)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from utmost.theory.priors.design.singular import nonnegative_solution
 from utmost.theory.priors.design.structured import solve_for_prior, solve_structured
 
 MOST_DENSE = 2000
-"""Up to how many results a matrix is made; beyond, rows on demand where the space has structure."""
+"""The largest number of results for which a matrix is formed; beyond, rows on demand if the space has structure."""
 MOST_SCANNED = 20_000
-"""Up to how many results an error says from which epsilon on the mechanism exists."""
+"""The largest number of results for which an error states the epsilon from which on the mechanism exists."""
 FAR = 20
-"""An epsilon at which a space with structure surely shows it: Phi is next to the identity."""
+"""An epsilon so large that Phi is close to the identity, to test whether a space has structure."""
 
 
 @cites("REG-theorem-3", "REG-corollary-2", "REG-lemma-3", "REG-lemma-4", "REG-proposition-7")
 def tight_constraints(space: Space, privacy: Privacy) -> Solution:
-    """The mechanism X_ik = e^(-epsilon d(i, k)) z_k with Phi z = 1: best for every regular prior (REG Theorem 3).
+    """The mechanism X_ik = e^(-epsilon d(i, k)) z_k with Phi z = 1: optimal for every regular prior (REG Theorem 3).
 
     It exists if and only if the uniform prior is regular, which is decided by proved signs. `NoSuchMechanism` states
     the most negative entry and from which epsilon on it exists.
@@ -71,50 +71,52 @@ def with_peaks(levels: EdgeLevels, z: Solved) -> Solution:
     mechanism: FiniteMechanism | DecayingMechanism
     if n > MOST_DENSE and isinstance(levels.single, ApproxDP) and has_structure(space):
         mechanism = DecayingMechanism(space, levels.single, peaks)
-        told = mechanism.diagonal
+        diagonal = mechanism.diagonal
     else:
         lengths = levels.lengths()
         matrix = np.exp(-lengths) * peaks
         matrix = matrix / matrix.sum(axis=1, keepdims=True) if n else matrix
         matrix = held(matrix, np.isfinite(lengths) & (peaks > 0))
         mechanism = FiniteMechanism(matrix, space.points, space.points)
-        told = np.diag(matrix)
-    value = 1 - float(told.mean()) if n else 0.0
+        diagonal = np.diag(matrix)
+    value = 1 - float(diagonal.mean()) if n else 0.0
     problem, notes = Problem("finite.tight_constraints", space, levels, {}), () if z.nonnegative else (SIGNS,)
     return Solution(problem, mechanism, value, certificate_of(problem, mechanism, "theorem", gap=0.0, notes=notes))
 
 
 class SmallestEpsilon(float):
-    """An epsilon from which on a mechanism exists; `bracket` holds it, `note` says what is proved and what sampled."""
+    """An epsilon from which on a mechanism exists, within `bracket`; `note` says what is proved and what sampled."""
 
     bracket: tuple[float, float]
     note: str
 
     def __new__(cls, value: float, bracket: tuple[float, float], note: str) -> SmallestEpsilon:
-        """A float that remembers how it was found."""
-        result = super().__new__(cls, value)
-        result.bracket, result.note = bracket, note
-        return result
+        """A float with its bracket and a note on the proof."""
+        epsilon = super().__new__(cls, value)
+        epsilon.bracket, epsilon.note = bracket, note
+        return epsilon
 
 
 @cites("REG-lemma-4")
 def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
-    """The epsilon from which on a prior is regular, at every larger one too; uniform if none is given.
+    """The least epsilon such that a prior is regular at every larger one; for the uniform prior by default.
 
-    From there on the tight-constraints mechanism is best for this prior if it exists, and for the uniform prior it then
-    exists. Regularity is not monotone in general, so this scans downwards from where it is proved, to the first epsilon
-    at which it fails, and bisects; the signs at both ends of the final bracket are proved.
+    From there on the tight-constraints mechanism is optimal for this prior if it exists, and for the uniform prior it
+    then exists. Regularity is not monotone in general, so this scans downwards from where it is proved, to the first
+    epsilon at which it fails, and bisects; the signs at both ends of the final bracket are proved.
 
     Parameters
     ----------
-    space : the results, and who neighbours whom
-    prior : distribution over the points; None is uniform
+    space : Space
+        The results and their adjacency.
+    prior : mapping, array or callable, optional
+        A distribution over the points; None is uniform.
 
     Returns
     -------
     SmallestEpsilon
-        A float with `bracket` and `note`. Infinity for a prior that is 0 at a point and not at one that a path joins to
-        it: no epsilon makes it regular (REG Prop. 2).
+        A float with `bracket` and `note`. Infinity for a prior that is 0 at a point but not everywhere in its
+        component: no epsilon makes it regular (REG Prop. 2).
 
     Examples
     --------
@@ -135,9 +137,9 @@ def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
     if uniform:
         weights = np.ones(len(weights))
     else:
-        mixed = np.bincount(space.components, weights)[space.components] > 0
-        if (mixed & (weights == 0)).any():
-            point = space.points[int(np.argmax(mixed & (weights == 0)))]
+        is_positive_component = np.bincount(space.components, weights)[space.components] > 0
+        if (is_positive_component & (weights == 0)).any():
+            point = space.points[int(np.argmax(is_positive_component & (weights == 0)))]
             return SmallestEpsilon(np.inf, (np.inf, np.inf), f"proved: never, for the prior is 0 at {point!r}")
         if len(weights) > MOST_DENSE and solve_for_prior(space, PureDP(FAR), weights, MOST_DENSE) is None:
             raise TooLarge(
@@ -158,28 +160,28 @@ def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
         )
     low, top = float(epsilon), last
     low, top = narrow(lambda epsilon: least(epsilon) >= 0, low, top, absolute=1e-10)
-    proved = [_signs(on_edges(space, PureDP(e)), None if uniform else weights) for e in (low, top)]
-    ends = "signs proved at both ends" if proved == [False, True] else "signs at the ends not all proved"
+    signs = [_signs(on_edges(space, PureDP(e)), None if uniform else weights) for e in (low, top)]
+    ends = "signs proved at both ends" if signs == [False, True] else "signs at the ends not all proved"
     note = f"{ends}; proved above {high:.4g}, sampled between"
     return SmallestEpsilon(top, (low, top), note)
 
 
 def _signs(levels: EdgeLevels, weights: Floats | None) -> bool | None:
-    """Whether the y with Phi y = weights is non-negative: proved, disproved, or None; without weights for ones."""
+    """Whether the y with Phi y = weights (ones if None) is non-negative: proved, disproved, or None."""
     if weights is None:
         return column_peaks(levels).nonnegative
     assert isinstance(levels.single, ApproxDP)
-    found = solve_for_prior(levels.space, levels.single, weights, MOST_DENSE)
-    solved = found[0] if found is not None else solve_phi(levels, weights)
-    return None if solved is None else solved.nonnegative
+    solution_and_uncertainty = solve_for_prior(levels.space, levels.single, weights, MOST_DENSE)
+    solution = solution_and_uncertainty[0] if solution_and_uncertainty is not None else solve_phi(levels, weights)
+    return None if solution is None else solution.nonnegative
 
 
 def column_peaks(levels: EdgeLevels) -> Solved:
-    """The z with Phi z = 1; constant where all rows of Phi have one sum, some solution where Phi is singular."""
+    """The z with Phi z = 1: constant if all rows of Phi have equal sums, some solution if Phi is singular."""
     space, n = levels.space, len(levels.space.points)
-    quick = solve_structured(space, levels.single) if isinstance(levels.single, ApproxDP) else None
-    if quick is not None and (quick.nonnegative is not None or n > MOST_DENSE):
-        return quick
+    structured = solve_structured(space, levels.single) if isinstance(levels.single, ApproxDP) else None
+    if structured is not None and (structured.nonnegative is not None or n > MOST_DENSE):
+        return structured
     if n > MOST_DENSE and levels.single is not None and has_structure(space):
         raise TooLarge(
             f"whether a tight-constraints mechanism of {n} results exists at {levels} is not decided without a matrix: "
@@ -195,7 +197,7 @@ def column_peaks(levels: EdgeLevels) -> Solved:
 
 
 def _is_regular(space: Space) -> bool:
-    """Whether every point has as many points at each distance as every other: then all rows of Phi have one sum."""
+    """Whether all points have equally many points at each distance, so that all rows of Phi have equal sums."""
     ordered = np.sort(space.distances(), axis=1)
     return bool((ordered == ordered[0]).all()) if len(ordered) else True
 
@@ -207,15 +209,15 @@ def _proved_from(space: Space, weights: Floats) -> float:
     (1 - c / (1 - c)) weights.
     """
     large = len(space.points) > MOST_DENSE and has_structure(space)
-    counted = weights > 0
+    support = weights > 0
 
-    def others(epsilon: float) -> float:
+    def off_diagonal(epsilon: float) -> float:
         level = PureDP(epsilon)
         sums = row_sums(space, level, weights) if large else np.exp(-epsilon * space.distances()) @ weights
-        return float((sums[counted] / weights[counted]).max()) - 1
+        return float((sums[support] / weights[support]).max()) - 1
 
     high = 1.0
-    while others(high) >= 0.5:
+    while off_diagonal(high) >= 0.5:
         high *= 1.5
     return high
 
@@ -231,10 +233,10 @@ def _least_entry(space: Space, weights: Floats) -> Callable[[float], float]:
         def by_structure(epsilon: float) -> float:
             level = PureDP(epsilon)
             if ones:
-                found = solve_structured(space, level)
+                solution = solve_structured(space, level)
             else:
-                found = (solve_for_prior(space, level, weights, MOST_DENSE) or (None, None))[0]
-            return -math.inf if found is None else float(found.y.min())
+                solution = (solve_for_prior(space, level, weights, MOST_DENSE) or (None, None))[0]
+            return -math.inf if solution is None else float(solution.y.min())
 
         return by_structure
     distances = space.distances()

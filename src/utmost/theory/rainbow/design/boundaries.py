@@ -1,4 +1,4 @@
-"""Boundaries chosen by linear programs: the best homogeneous one, and what the theory does not cover."""
+"""Boundaries chosen by linear programs: the best homogeneous one, and lexicographic optima beyond the theory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from utmost.theory.rainbow.design.rankings import (
 )
 
 MOST_CONSTRAINTS = 10**6
-"""Linear programs with more constraints would take hours: they are refused."""
+"""Linear programs with more constraints are refused; they would take hours."""
 
 
 def best_boundary(
@@ -37,15 +37,17 @@ def best_boundary(
 
     Parameters
     ----------
-    weights : how much the first, second, ... preference is worth; they must not increase. Default: only the first.
-    prior : distribution over the points; None is uniform
+    weights : array of float, optional
+        The worth of the first, second, ... preference; not increasing. Default: only the first counts.
+    prior : mapping, array or callable, optional
+        A distribution over the points; None is uniform.
 
     Notes
     -----
-    A linear program on the boundary rainbow graph, which is small; the extension inside is `extend`'s. Gaussian levels,
-    and other concave ones, have tangents added where they are broken. The value is the expected weight of the position
-    of the output; the certificate holds dual prices, from which `verify` recomputes a bound on every private mechanism
-    that is constant on the points of that graph.
+    A linear program on the boundary rainbow graph, which is small; the extension inside is that of `extend`. For
+    Gaussian and other concave levels, tangents are added where they are violated. The value is the expected weight of
+    the position of the output; the certificate holds dual prices, from which `verify` recomputes a bound on every
+    private mechanism that is constant on the points of that graph.
 
     Examples
     --------
@@ -70,38 +72,39 @@ def best_boundary(
             f"the best boundary on lines of {len(lines.points)} points with {len(regions.outputs)} outputs is a linear "
             f"program of {entries} constraints, more than {MOST_CONSTRAINTS}; give the boundary to rainbow.extend."
         )
-    small = on_edges(lines, level)
+    line_levels = on_edges(lines, level)
     rankings = np.array([regions.rainbows.index(name[0]) for name in lines.points], dtype=np.int64)
     gains = np.zeros((len(lines.points), len(regions.outputs)))
     totals = np.bincount(onto.indices, weights=mass, minlength=len(lines.points))
     for i, order in enumerate(regions.order):
         gains[np.ix_(rankings == i, order)] = totals[rankings == i, None] * worth
-    optimum, cut = _best(small, gains)
+    optimum, tangents = _best(line_levels, gains)
     at_boundary = {int(rankings[i]): optimum.matrix[i] for i, name in enumerate(lines.points) if name[1] == 0}
     rows = _mend(regions, at_boundary, levels)
-    found = solve_inside(levels, regions, rows, level)
-    matrix = found.mechanism.matrix
+    solution = solve_inside(levels, regions, rows, level)
+    matrix = solution.mechanism.matrix
     value = float((mass[:, None] * np.take_along_axis(matrix, regions.order[regions.region], axis=1) @ worth).sum())
-    evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals, **cut}
-    data = {name: found.problem.data[name] for name in ("outputs", "region", "rankings")}
+    evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals, **tangents}
+    data = {name: solution.problem.data[name] for name in ("outputs", "region", "rankings")}
     problem = Problem("rainbow.best_boundary", space, levels, data | {"weights": worth, "prior": mass})
     bound = proved_bound(problem, evidence)
-    certificate = certificate_of(problem, found.mechanism, "bound", bound, max(bound - value, 0.0), evidence)
-    return Solution(problem, found.mechanism, value, certificate)
+    certificate = certificate_of(problem, solution.mechanism, "bound", bound, max(bound - value, 0.0), evidence)
+    return Solution(problem, solution.mechanism, value, certificate)
 
 
 def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) -> Solution:
-    """One linear program per position: most first preferences, then most second ones, and so on.
+    """Lexicographic optimum: one linear program per position, for first preferences, then first two, and so on.
 
-    For what the theory does not cover: boundary points of one ranking with different distributions, and levels per
-    edge. Then no mechanism need be best at every point, so the result is optimal for this objective only: it maximises
-    the sum over all points of Pr[first preference], then of Pr[first two], ...
+    For cases that the theory does not cover: boundary points of one ranking with different distributions, and levels
+    per edge. Then no mechanism need be best at every point, so the result is optimal for this objective only: it
+    maximises the sum over all points of Pr[first preference], then of Pr[first two], ...
 
     Parameters
     ----------
     known : mapping
-        For each point whose distribution is fixed: {output: probability}, or probabilities in the order of its ranking.
-    privacy : (epsilon, delta), Gaussian or other concave levels, one or per edge
+        For each point with a fixed distribution: {output: probability}, or probabilities in the order of its ranking.
+    privacy : level, number or EdgeLevels
+        (epsilon, delta), Gaussian or other concave levels, one or per edge.
 
     Returns
     -------
@@ -123,40 +126,41 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
     regions = find_regions(space, preferences)
     order = regions.order[regions.region]
     fixed = {}
-    for point, given in known.items():
+    for point, values in known.items():
         i = space.index(point)
-        row = read_row(regions, regions.rainbows[regions.region[i]], given, f"the distribution known at {point!r}")
+        row = read_row(regions, regions.rainbows[regions.region[i]], values, f"the distribution known at {point!r}")
         fixed[i] = np.array([float(x) for x in row])
-    held: list[tuple[Floats, float]] = []
+    lower_bounds: list[tuple[Floats, float]] = []
     evidence: dict[str, Any] = {}
     matrix = np.zeros((len(space.points), len(regions.outputs)))
     for position in range(1, max(len(regions.outputs), 2)):
         gains = np.zeros_like(matrix)
         np.put_along_axis(gains, order[:, :position], 1.0, axis=1)
         try:
-            optimum, cut = _best(levels, gains, fixed, held)
+            optimum, tangents = _best(levels, gains, fixed, lower_bounds)
             matrix = optimum.matrix
         except SolverFailed as failure:
-            if held or not failure.infeasible:
+            if lower_bounds or not failure.infeasible:
                 raise
             raise _infeasible(space, fixed, levels, regions) from None
         if position == 1:
-            evidence = {"duals": optimum.duals, **cut}
-        held.append((gains, float((gains * matrix).sum()) - 1e-9 * len(matrix)))
-    mended, moved = mix_until_private(matrix, levels)
-    told = mended[np.arange(len(mended)), order[:, 0]] if len(mended) else np.zeros(0)
+            evidence = {"duals": optimum.duals, **tangents}
+        lower_bounds.append((gains, float((gains * matrix).sum()) - 1e-9 * len(matrix)))
+    private_matrix, change = mix_until_private(matrix, levels)
+    p_first = private_matrix[np.arange(len(private_matrix)), order[:, 0]] if len(private_matrix) else np.zeros(0)
     places = np.array(sorted(fixed), dtype=np.int64)
     rows = np.array([fixed[int(i)] for i in places]).reshape(len(places), len(regions.outputs))
     data = {"outputs": regions.outputs, "region": regions.region, "rankings": regions.order}
     problem = Problem("rainbow.lexicographic", space, levels, data | {"known": places, "known_rows": rows})
-    value, bound = average(told), proved_bound(problem, evidence)
-    mechanism = FiniteMechanism(mended, space.points, regions.outputs)
-    notes = (moved_words(moved),)
+    value, bound = average(p_first), proved_bound(problem, evidence)
+    mechanism = FiniteMechanism(private_matrix, space.points, regions.outputs)
+    notes = (moved_words(change),)
     certificate = certificate_of(problem, mechanism, "bound", bound, max(bound - value, 0.0), evidence, notes=notes)
     return Solution(problem, mechanism, value, certificate)
 
 
 def _require_concave(levels: EdgeLevels) -> None:
+    """Refuse levels that are not concave."""
     levels.require((ApproxDP, GaussianDP, SuitablePair), "rankings need (epsilon, delta) or other concave levels.")
     for level in levels.kinds():
         if not level.concave:
@@ -167,16 +171,17 @@ def _best(
     levels: EdgeLevels,
     gains: Floats,
     fixed: dict[int, Floats] | None = None,
-    held: list[tuple[Floats, float]] | None = None,
+    at_least: list[tuple[Floats, float]] | None = None,
 ) -> tuple[Optimum, dict[str, Any]]:
-    """The linear program's optimum at any concave levels; where they are curved, which tangents it was made of, too."""
+    """The linear program's optimum at any concave levels, and for curved ones the tangents that it used."""
     if all(isinstance(level, ApproxDP) for level in levels.kinds()):
-        return best_mechanism(levels, gains, fixed, held), {}
-    found = best_by_tangents(levels, gains, fixed, held)
-    return found.optimum, {"cut_edges": found.edges, "slopes": found.slopes}
+        return best_mechanism(levels, gains, fixed, at_least), {}
+    cuts = best_by_tangents(levels, gains, fixed, at_least)
+    return cuts.optimum, {"cut_edges": cuts.edges, "slopes": cuts.slopes}
 
 
 def _weights(weights: ArrayLike | None, k: int) -> Floats:
+    """The worth of every position, checked."""
     worth = np.array([1.0] + [0.0] * (k - 1)) if weights is None else np.asarray(weights, dtype=float)
     if worth.shape != (k,) or not np.isfinite(worth).all() or (np.diff(worth) > 0).any():
         raise InvalidInput(
@@ -186,7 +191,7 @@ def _weights(weights: ArrayLike | None, k: int) -> Floats:
 
 
 def _mend(regions: Regions, rows: dict[int, Floats], levels: EdgeLevels) -> list[list[Fraction] | None]:
-    """The solver's boundary distributions, mixed with their mean until they are private in floating point."""
+    """The solver's boundary distributions as rationals, mixed with their mean until they are private."""
     numbers = sorted(rows)
     if not numbers:
         return [None] * len(regions.rainbows)
@@ -195,36 +200,36 @@ def _mend(regions: Regions, rows: dict[int, Floats], levels: EdgeLevels) -> list
     crossing = pairs[pairs[:, 0] != pairs[:, 1]]
     place = {number: i for i, number in enumerate(numbers)}
     edges = [(place[int(x)], place[int(y)]) for x, y in crossing]
-    joined = Space.from_edges(np.array(edges, dtype=np.int64).reshape(-1, 2), points=range(len(numbers)))
+    meeting = Space.from_edges(np.array(edges, dtype=np.int64).reshape(-1, 2), points=range(len(numbers)))
     single = levels.single
     assert single is not None
-    mended, _ = mix_until_private(np.array([rows[i] for i in numbers]), on_edges(joined, single))
-    result: list[list[Fraction] | None] = [None] * len(regions.rainbows)
-    for number, row in zip(numbers, mended, strict=True):
+    private_rows, _ = mix_until_private(np.array([rows[i] for i in numbers]), on_edges(meeting, single))
+    exact_rows: list[list[Fraction] | None] = [None] * len(regions.rainbows)
+    for number, row in zip(numbers, private_rows, strict=True):
         exact = [Fraction(float(x)) for x in row]
-        result[number] = [x / sum(exact) for x in exact]
-    return result
+        exact_rows[number] = [x / sum(exact) for x in exact]
+    return exact_rows
 
 
 def _infeasible(space: Space, fixed: dict[int, Floats], levels: EdgeLevels, regions: Regions) -> NoExtension:
     """The error for known distributions that contradict each other: the worst pair, by the distance between them."""
     worst = (-np.inf, 0, 0, 0)
     for i, here in fixed.items():
-        reach = space.distances_from(space.points[i])
+        distances = space.distances_from(space.points[i])
         for j, there in fixed.items():
-            if i != j and np.isfinite(reach[j]):
+            if i != j and np.isfinite(distances[j]):
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = np.where(there > 0, np.log(there / here), -np.inf) / reach[j]
+                    ratio = np.where(there > 0, np.log(there / here), -np.inf) / distances[j]
                 worst = max(worst, (float(ratio.max()), i, j, int(ratio.argmax())))
     _, i, j, o = worst
     one, other, output = space.points[i], space.points[j], regions.outputs[o]
-    asked, forcing = float(fixed[j][o]), float(fixed[i][o])
+    requested, forcing = float(fixed[j][o]), float(fixed[i][o])
     return NoExtension(
         f"the distributions known at {one!r} and {other!r} (or others like them) contradict each other at {levels}: "
-        f"the output {output!r} has probability {forcing:.6g} at {one!r} and {asked:.6g} at {other!r}. Bring them "
+        f"the output {output!r} has probability {forcing:.6g} at {one!r} and {requested:.6g} at {other!r}. Bring them "
         "closer, or allow a larger epsilon.",
         point=other,
-        asked=asked,
+        asked=requested,
         forced_by=one,
         bound=float("nan"),
         output=output,

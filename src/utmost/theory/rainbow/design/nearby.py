@@ -1,4 +1,4 @@
-"""One dataset in a space too large to list: how far the boundary of its ranking is, and what that allows."""
+"""The optimal distribution at one dataset of a space too large to list, from its distance to the boundary."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ from utmost.theory.rainbow.design.rankings import (
 
 @dataclass(frozen=True)
 class LocalRow:
-    """The optimal distribution at one dataset, found by looking at part of a space.
+    """The optimal distribution at one dataset, computed from part of a space.
 
     Attributes
     ----------
-    outputs : the outputs as the dataset ranks them, best first
-    probabilities : of each of them
-    distance : how many steps the boundary of the ranking is away; infinity if there is none
-    explored : how many datasets were looked at
+    outputs : tuple
+        The outputs as the dataset ranks them, best first.
+    probabilities : tuple of float
+        The probability of each of them.
+    distance : float
+        The number of steps to the boundary of the ranking; infinity if there is none.
+    explored : int
+        How many datasets were explored.
     """
 
     outputs: Rainbow
@@ -42,14 +46,14 @@ class LocalRow:
     explored: int
 
     def probability(self, output: Any) -> float:
-        """How likely an output is at this dataset."""
+        """The probability of an output at this dataset."""
         if output not in self.outputs:
             raise InvalidInput(f"{output!r} is not an output; the dataset ranks {self.outputs!r}.")
         return self.probabilities[self.outputs.index(output)]
 
     @property
     def note(self) -> str:
-        """What was checked, and where."""
+        """In words: how much of the space was explored, and what was checked there."""
         return (
             f"{self.explored} datasets were looked at; that the boundary is private was checked between the rankings "
             "that meet nearest to this dataset only."
@@ -65,26 +69,31 @@ def at(
     privacy: Level | Number,
     limit: int = 10**6,
 ) -> LocalRow:
-    """The row of `extend` at one dataset, looking only as far around it as the boundary of its ranking is.
+    """The row of `extend` at one dataset, exploring only as far as the boundary of its ranking.
 
     The optimal mechanism depends on a dataset through its ranking and its distance to the boundary alone (RAIN
-    Theorem 3), so that a search outwards to the first dataset of another ranking is all that is needed.
+    Theorem 3), so a breadth-first search to the nearest dataset of another ranking suffices.
 
     Parameters
     ----------
-    dataset : the point to answer for; hashable
-    neighbours : callable giving the neighbours of a dataset
-    preferences : callable giving the ranking of a dataset: a tuple of all outputs, best first
+    dataset : hashable
+        The point to answer for.
+    neighbours : callable
+        neighbours(dataset) gives the neighbours of a dataset.
+    preferences : callable
+        preferences(dataset) gives its ranking: a tuple of all outputs, best first.
     boundary : mapping
         For each ranking that has a boundary, the distribution there, as in `extend`.
-    privacy : one level with a concave `upper`
-    limit : how many datasets may be looked at before `TooLarge`
+    privacy : level or number
+        One level with a concave `upper`.
+    limit : int
+        How many datasets may be explored before `TooLarge`.
 
     Returns
     -------
     LocalRow
-        `NoExtension` if the boundary is not private where it was met. A dataset from which no other ranking can be
-        reached gives its first output.
+        `NoExtension` if the boundary is not private where the search meets it. A dataset from which no other ranking
+        can be reached gives its first output.
 
     Examples
     --------
@@ -105,36 +114,36 @@ def at(
     """
     level = one_concave_level(privacy)
     ranking = tuple(preferences(dataset))
-    seen, layer, distance = {dataset}, [dataset], 0
+    visited, layer, distance = {dataset}, [dataset], 0
     while layer:
         crossing: list[tuple[Any, Any]] = []
         ring: list[Any] = []
         rankings = {}
         for v in layer:
             for u in neighbours(v):
-                if u in seen:
+                if u in visited:
                     continue
                 other = tuple(preferences(u))
                 if other != ranking:
                     crossing.append((v, u))
                     rankings[u] = other
                     continue
-                seen.add(u)
+                visited.add(u)
                 ring.append(u)
-            if len(seen) > limit:
+            if len(visited) > limit:
                 raise TooLarge(
                     f"more than {limit} datasets of this ranking lie within {distance + 1} steps, and none of them is "
                     "at its boundary; raise limit, or use rainbow.line with the distance if you know it."
                 )
         if crossing:
-            met = find_regions(Space.from_edges(crossing), lambda v, rankings=rankings: rankings.get(v, ranking))
-            rows = read_boundary(met, {r: boundary[r] for r in met.rainbows if r in boundary})
-            require_private(met, rows, on_edges(met.space, level))
-            given = rows[met.rainbows.index(ranking)]
-            assert given is not None
-            ordered: Any = [given[met.outputs.index(output)] for output in ranking]
-            told = line(ordered, level, np.array([distance]))[0]
-            return LocalRow(ranking, tuple(told.tolist()), float(distance), len(seen) + len(rankings))
+            regions = find_regions(Space.from_edges(crossing), lambda v, rankings=rankings: rankings.get(v, ranking))
+            rows = read_boundary(regions, {r: boundary[r] for r in regions.rainbows if r in boundary})
+            require_private(regions, rows, on_edges(regions.space, level))
+            boundary_row = rows[regions.rainbows.index(ranking)]
+            assert boundary_row is not None
+            ordered: Any = [boundary_row[regions.outputs.index(output)] for output in ranking]
+            row = line(ordered, level, np.array([distance]))[0]
+            return LocalRow(ranking, tuple(row.tolist()), float(distance), len(visited) + len(rankings))
         layer, distance = ring, distance + 1
     alone = (1.0,) + (0.0,) * (len(ranking) - 1)
-    return LocalRow(ranking, alone, float("inf"), len(seen))
+    return LocalRow(ranking, alone, float("inf"), len(visited))

@@ -1,15 +1,15 @@
 """Any number of answers on any graph, with no common boundary: the *nearest* mechanism.
 
-The truth splits the points into regions, one for each answer. At a point x, a wrong answer j is given with probability
+The truth divides the points into regions, one for each answer. At a point x, a wrong answer j has probability
 
     P_j(x) = max over border edges (u, v), u outside region j and v inside, of e^-D(x, u) / (1 + e^eps(u, v)),
 
 D being the length of a shortest path whose edges are as long as their epsilon; at one level that is
-e^(-eps (d - 1)) / (1 + e^eps), d the steps to the region. The true answer has the rest. Of two answers it is the
-balanced mechanism. It is private if at every point the wrong answers together have at most e^eps/(1 + e^eps), for the
-least eps of an edge there (proof in docs/theory.md); with m answers, e^eps >= m - 1 suffices. Whether it is private is
-decided on the probabilities themselves. It answers the question that BIN Section V leaves open: what to do with more
-than two answers where no boundary is given.
+e^(-eps (d - 1)) / (1 + e^eps), d the steps to the region. The true answer has the remaining probability. For two
+answers it is the balanced mechanism. It is private if at every point the wrong answers together have at most
+e^eps/(1 + e^eps), for the least eps of an edge there (proof in docs/theory.md); with m answers, e^eps >= m - 1
+suffices. Whether it is private is decided on the probabilities themselves. It answers a question that BIN Section V
+leaves open: more than two answers without a given boundary.
 """
 
 from __future__ import annotations
@@ -34,33 +34,34 @@ from utmost.theory.binary.design.extension import balanced
 from utmost.theory.linear_program import Optimum, best_mechanism, mix_until_private
 
 SEED = 2026
-"""Of the shuffle of edges, which is public."""
+"""The seed of the public shuffle of edges."""
 MOST_ENTRIES = 20_000
-"""Up to how many edges times answers a linear program is solved for a bound: about a second."""
+"""The largest number of edges times answers for which a linear program is solved: about a second."""
 
 
 def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> Solution:
-    """The mechanism that gives a wrong answer the less often the farther its region is.
+    """The mechanism whose wrong answers are less likely the farther their region is.
 
     Parameters
     ----------
     space : Space
-        The datasets and which of them are neighbours.
+        The datasets and their adjacency.
     truth : mapping, array or callable
         The right answer at every point; any labels.
-    privacy : level, number or levels per edge
-        Pure levels may differ from edge to edge. At one other concave level every wrong answer has what a balanced
-        binary mechanism would give it.
-    prior : distribution over the points, optional
-        What the value is an average under; None is uniform. The mechanism does not depend on it where it is private.
+    privacy : level, number or EdgeLevels
+        Pure levels may differ from edge to edge. At one other concave level every wrong answer has its probability
+        under a balanced binary mechanism.
+    prior : mapping, array or callable, optional
+        The distribution under which the value is an average; None is uniform. The mechanism does not depend on it if it
+        is private.
 
     Returns
     -------
     Solution
-        The value is the probability of the truth. Where there are few points, the certificate holds dual prices that
-        bound every private mechanism; of more, disjoint pairs of neighbours across borders, whose bound is not as close
-        where three answers meet. Where *nearest* is not private, the best private mechanism known is returned and
-        the certificate says so: the linear program where it is small, else the exponential mechanism on distances.
+        The value is the probability of the truth. For few points, the certificate holds dual prices that bound every
+        private mechanism; for more, disjoint pairs of neighbours across borders, whose bound is weaker where three
+        answers meet. If *nearest* is not private, the best private mechanism known is returned and the certificate says
+        so: that of the linear program where it is small, else the exponential mechanism on distances.
 
     Examples
     --------
@@ -73,8 +74,8 @@ def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> So
     ([0.5, 0.25, 0.25], True)
     """
     levels, weights = on_edges(space, privacy), space.as_prior(prior)
-    given = space.align(truth, "the truth")
-    aligned = given.tolist() if isinstance(given, np.ndarray) else given
+    truths = space.align(truth, "the truth")
+    aligned = truths.tolist() if isinstance(truths, np.ndarray) else truths
     try:
         outputs = _in_order(aligned)
     except TypeError:
@@ -97,40 +98,40 @@ def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> So
 
 
 def _disjoint_pairs(space: Space, region: Integers) -> Integers:
-    """Edges across borders, no two of which share a point and to which none can be added.
+    """A maximal matching of edges across borders.
 
-    In rounds: an edge is taken if it comes first at both of its ends. Points with few such edges go first, else a
-    public shuffle decides, so that rounds are few.
+    In rounds: an edge is chosen if it comes first at both of its ends. Points with few such edges go first, ties are
+    broken by a public shuffle, so that rounds are few.
     """
     ends = space.edge_indices
-    left = np.flatnonzero(region[ends[:, 0]] != region[ends[:, 1]])
-    many = np.bincount(ends[left].ravel(), minlength=len(region))
-    order = np.lexsort((np.random.default_rng(SEED).permutation(len(left)), many[ends[left]].min(axis=1)))
-    left, taken, free = left[order], [np.zeros(0, dtype=np.int64)], np.ones(len(region), dtype=bool)
-    while len(left):
-        first = np.full(len(region), len(left))
+    candidates = np.flatnonzero(region[ends[:, 0]] != region[ends[:, 1]])
+    degree = np.bincount(ends[candidates].ravel(), minlength=len(region))
+    order = np.lexsort((np.random.default_rng(SEED).permutation(len(candidates)), degree[ends[candidates]].min(axis=1)))
+    candidates, matching, is_free = candidates[order], [np.zeros(0, dtype=np.int64)], np.ones(len(region), dtype=bool)
+    while len(candidates):
+        first = np.full(len(region), len(candidates))
         for side in (0, 1):
-            np.minimum.at(first, ends[left, side], np.arange(len(left)))
-        chosen = (first[ends[left]] == np.arange(len(left))[:, None]).all(axis=1)
-        taken.append(left[chosen])
-        free[ends[left[chosen]]] = False
-        left = left[free[ends[left]].all(axis=1)]
-    return np.sort(np.concatenate(taken))
+            np.minimum.at(first, ends[candidates, side], np.arange(len(candidates)))
+        is_first = (first[ends[candidates]] == np.arange(len(candidates))[:, None]).all(axis=1)
+        matching.append(candidates[is_first])
+        is_free[ends[candidates[is_first]]] = False
+        candidates = candidates[is_free[ends[candidates]].all(axis=1)]
+    return np.sort(np.concatenate(matching))
 
 
 def _in_order(answers: list[Any]) -> tuple[Any, ...]:
-    """Every answer once: sorted if they can be compared, else as they first appear."""
-    once = dict.fromkeys(answers)
+    """The distinct answers: sorted if they are comparable, else in order of appearance."""
+    distinct = dict.fromkeys(answers)
     try:
-        return tuple(sorted(once))
+        return tuple(sorted(distinct))
     except TypeError:
-        return tuple(once)
+        return tuple(distinct)
 
 
 def _find(
     levels: EdgeLevels, region: Integers, outputs: tuple[Any, ...], optimum: Optimum | None
 ) -> tuple[Floats, str]:
-    """Nearest where it is private, else what is; and how it was made, in words."""
+    """The *nearest* mechanism if it is private, else an alternative that is; and the method in words."""
     space, pure = levels.space, _is_pure(levels)
     wrong = _wrong_answers(levels, region, len(outputs)) if pure else _balanced_answers(levels, region, len(outputs))
     rest = 1 - wrong.sum(axis=1)
@@ -157,26 +158,27 @@ def _find(
 
 
 def _is_pure(levels: EdgeLevels) -> bool:
+    """Whether all levels are pure."""
     return all(isinstance(level, ApproxDP) and level.delta == 0 for level in levels.kinds())
 
 
 def _wrong_answers(levels: EdgeLevels, region: Integers, answers: int) -> Floats:
-    """P_j at every point outside region j, by one shortest-path pass an answer; 0 inside."""
-    found = np.zeros((len(region), answers))
+    """P_j at every point outside region j, by one shortest-path pass per answer; 0 inside."""
+    probabilities = np.zeros((len(region), answers))
     arcs, length = levels.space.arcs, levels.log_growth()
     start = np.logaddexp(0.0, length)[arcs.edges]  # log(1 + e^eps)
     for j in range(answers):
         border = (region[arcs.tails] != j) & (region[arcs.heads] == j)
         first = np.full(len(region), np.inf)
         np.minimum.at(first, arcs.tails[border], start[border])
-        reached = _lengths_from(levels, np.isfinite(first), first)
+        length_to_region = _lengths_from(levels, np.isfinite(first), first)
         outside = region != j
-        found[outside, j] = held(np.exp(-reached), np.isfinite(reached))[outside]
-    return found
+        probabilities[outside, j] = held(np.exp(-length_to_region), np.isfinite(length_to_region))[outside]
+    return probabilities
 
 
 def _lengths_from(levels: EdgeLevels, sources: Any, first: Floats) -> Floats:
-    """How far every point is from the sources, each of which is `first` away already; edges are as long as epsilon."""
+    """The distance of every point from the sources, each starting at `first`; edges are as long as their epsilon."""
     n, arcs = len(first), levels.space.arcs
     from_all = np.flatnonzero(sources)
     if not len(from_all):
@@ -195,15 +197,15 @@ def _lengths_from(levels: EdgeLevels, sources: Any, first: Floats) -> Floats:
 
 
 def _balanced_answers(levels: EdgeLevels, region: Integers, answers: int) -> Floats:
-    """What the balanced mechanism of each answer against all others gives it wrongly."""
+    """The probability of each wrong answer under the balanced mechanism of that answer against all others."""
     level = levels.single
     if level is None or not level.concave:
         raise UnsupportedLevel(f"nearest needs pure levels, or one concave level on all edges, not {levels}.")
-    found = np.zeros((len(region), answers))
+    probabilities = np.zeros((len(region), answers))
     for j in range(answers if answers > 1 else 0):
         table = balanced(levels.space, region == j, level).mechanism.matrix
-        found[:, j] = np.where(region == j, 0.0, table[:, 1])
-    return found
+        probabilities[:, j] = np.where(region == j, 0.0, table[:, 1])
+    return probabilities
 
 
 def _program(levels: EdgeLevels, region: Integers, weights: Floats, answers: int) -> Optimum | None:

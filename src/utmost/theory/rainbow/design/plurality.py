@@ -1,8 +1,8 @@
-"""Who won: plurality among any number of voters, one region per winner.
+"""The plurality winner among any number of voters, with one region per winner.
 
 The winner is first in every ranking of its region, the others follow in one public order, so that only a change of
-winner is a boundary. (Regions by full ranking would put every tie between two losers on a boundary.) How far a vote is
-from another winner follows from the gap between first and second, so a million voters cost nothing.
+winner is a boundary. (Regions by full ranking would put every tie between two losers on a boundary.) The distance of a
+vote to another winner follows from the gap between first and second, so even a million voters are cheap.
 """
 
 from __future__ import annotations
@@ -28,18 +28,25 @@ from utmost.space.family import as_neighbours
 from utmost.theory.rainbow.design.rankings import find_regions, one_concave_level, solve_inside
 
 UNRESOLVED = 2.0**-60
-"""Lines end where the chance of a wrong winner is below this: farther points are mapped to the end."""
+"""Lines end where the probability of a wrong winner is below this; farther points are mapped to the end."""
 
 
 @dataclass(frozen=True)
 class Plurality:
-    """The optimal answer to "who won", on lines of (winner, changes until another wins, less one).
+    """The optimal private winner, on lines of (winner, changes until another wins, less one).
 
     Attributes
     ----------
-    solution : the mechanism on these lines, with its proof; `solution.certified` is what is sampled
-    candidates : in the public order that breaks ties and ranks the losers
-    people, neighbours : how many vote, and whether one is replaced, or comes or goes
+    solution : Solution
+        The mechanism on these lines, with its proof; answers are drawn from `solution.certified`.
+    candidates : tuple
+        The candidates in the public order that breaks ties and ranks the losers.
+    people : int
+        How many people vote.
+    neighbours : "replace" or "add-remove"
+        The adjacency.
+    longest : int
+        The last distance of every line.
     """
 
     solution: Solution
@@ -49,13 +56,13 @@ class Plurality:
     longest: int
 
     def point(self, votes: Mapping[Any, int] | Sequence[int]) -> tuple[Any, int]:
-        """Where a count of votes lies: its winner, and how far the boundary is, at most the length of the line."""
+        """The point of a count of votes: its winner, and its distance to the boundary, capped at the line's end."""
         winner, margin = self._winner(votes)
         changes = math.ceil(margin / 2) if self.neighbours == "replace" else margin
         return self.candidates[winner], min(changes - 1, self.longest)
 
     def probabilities(self, votes: Mapping[Any, int] | Sequence[int]) -> dict[Any, float]:
-        """The chance of each candidate to be named, for a count of votes."""
+        """The probability with which each candidate is named, for a count of votes."""
         row = self.solution.mechanism.row(self.point(votes))
         return dict(zip(self.solution.mechanism.outputs, row.tolist(), strict=True))
 
@@ -64,7 +71,7 @@ class Plurality:
         return self.solution.certified.sample(self.point(votes), size)
 
     def _winner(self, votes: Mapping[Any, int] | Sequence[int]) -> tuple[int, int]:
-        """The winner's number, and by how much it leads: the least lead over another, plus one where it wins ties."""
+        """The winner's position, and its margin: the least lead over another, plus one where it wins ties."""
         counts = [votes.get(c, 0) for c in self.candidates] if isinstance(votes, Mapping) else list(votes)
         if isinstance(votes, Mapping) and not set(votes) <= set(self.candidates):
             raise InvalidInput("there are votes for somebody who is not a candidate; count them as a named candidate.")
@@ -82,13 +89,18 @@ class Plurality:
 def plurality(
     people: int, candidates: Sequence[Any], privacy: Privacy, neighbours: Neighbours = "replace"
 ) -> Plurality:
-    """The optimal private winner among so many people: most often right at every vote, given its even boundary.
+    """The optimal private plurality winner: given its symmetric boundary, most often right at every vote.
 
     Parameters
     ----------
-    people : how many vote ("replace": exactly, "add-remove": at most); public
-    candidates : in a public order, which breaks ties
+    people : int
+        How many people vote ("replace": exactly, "add-remove": at most); public.
+    candidates : sequence
+        The candidates in a public order, which breaks ties.
+    privacy : level or number
+        One concave level.
     neighbours : "replace" or "add-remove"
+        The adjacency.
 
     Examples
     --------
@@ -117,10 +129,10 @@ def plurality(
 
 
 def even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
-    """The probability of the winner and of each other at the boundary: the most that treats all alike.
+    """The probability of the winner and of each other at the boundary: the largest that treats all candidates alike.
 
-    Two neighbouring regions allow the winner alpha = upper((1 - alpha)/(m - 1)). The root is found for 1 - alpha, by
-    bisection of its logarithm: it may be far below what 1 - alpha resolves in floats.
+    Two neighbouring regions allow the winner alpha = upper((1 - alpha)/(m - 1)). The root is computed for 1 - alpha, by
+    bisection of its logarithm: it may be far smaller than the float resolution of alpha near 1.
     """
     low, high = math.log(LEAST) / 2, math.log((candidates - 1) / candidates)
     for _ in range(80):
@@ -134,7 +146,7 @@ def even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
 
 
 def longest_line(level: Level, farthest: int) -> int:
-    """How long a line need be: no longer than votes can be away, nor than answers can tell apart."""
+    """The length of a line: at most the largest distance of a vote, and until probabilities no longer change."""
     length = 1
     while length < farthest and level.lower_after(length, 0.5) > UNRESOLVED:
         length *= 2

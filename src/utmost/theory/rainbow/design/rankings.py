@@ -18,7 +18,7 @@ from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_between
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
-from utmost.mechanism.violations import keeps_promise
+from utmost.mechanism.violations import satisfies_level
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Problem, Solution, certificate_of
 from utmost.solution.sentences import RANKINGS
@@ -35,9 +35,12 @@ def line(boundary: ArrayLike, privacy: Privacy, length: int | ArrayLike) -> Floa
 
     Parameters
     ----------
-    boundary : probabilities of the outputs at the boundary, in the order of preference
-    privacy : one level with a concave `upper`
-    length : how many distances, or an array of distances; a single distance costs the same however far
+    boundary : array of float
+        The probabilities of the outputs at the boundary, in the order of preference.
+    privacy : level or number
+        One level with a concave `upper`.
+    length : int or array of int
+        How many distances, or an array of distances; the cost does not grow with the distance.
 
     Notes
     -----
@@ -64,43 +67,43 @@ def line(boundary: ArrayLike, privacy: Privacy, length: int | ArrayLike) -> Floa
 def _inwards(level: Level, first: Floats, distances: NDArray[Any]) -> Floats:
     """The rows at these distances, each entry accurate where it is small, and none 0 by underflow.
 
-    Where all but the best output are at their least, farther rows are the same, and made once.
+    Where all but the best output have their least probability, farther rows are equal, and computed once.
     """
     k = len(first)
     if k < 2 or not len(distances):
         return np.ones((len(distances), k))
     ahead, behind = (np.minimum(x, 1.0) for x in (np.cumsum(first)[:-1], np.cumsum(first[::-1])[::-1][1:]))
-    near, which = distances, None
-    if isinstance(level, ApproxDP | GaussianDP) and distances.dtype.kind in "iu":  # one distance costs nothing
-        far = _last_change(level, ahead[0], behind[0], int(distances.max()))
-        if far < distances.max():
-            near, which = np.unique(np.minimum(distances, far), return_inverse=True)
+    distinct_distances, which = distances, None
+    if isinstance(level, ApproxDP | GaussianDP) and distances.dtype.kind in "iu":  # any distance in constant time
+        last_change = _last_change(level, ahead[0], behind[0], int(distances.max()))
+        if last_change < distances.max():
+            distinct_distances, which = np.unique(np.minimum(distances, last_change), return_inverse=True)
     blocks = [
-        _rows(level, first, ahead, behind, near[start : start + ROWS_AT_ONCE])
-        for start in range(0, len(near), ROWS_AT_ONCE)
+        _rows(level, first, ahead, behind, distinct_distances[start : start + ROWS_AT_ONCE])
+        for start in range(0, len(distinct_distances), ROWS_AT_ONCE)
     ]
     rows = np.concatenate(blocks)
     return rows if which is None else np.asarray(rows[which.ravel()])
 
 
 def _last_change(level: Level, best: Floats, rest: Floats, farthest: int) -> int:
-    """The distance from which on all but the best output have at most `LEAST` together, by bisection; or `farthest`."""
+    """The distance from which all but the best output have at most `LEAST` in total, by bisection; or `farthest`."""
     return first_between(
         lambda distance: bool(level.move_after(np.array(distance), best, rest)[1] <= LEAST), -1, farthest
     )
 
 
 def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances: NDArray[Any]) -> Floats:
-    """Rows from the bounds on prefixes (`ahead`) and on what remains after them (`behind`).
+    """Rows from the bounds on prefixes (`ahead`) and on suffixes (`behind`).
 
-    Where both ends of an entry lie on one straight piece of `upper_after`, it is its boundary value times the slope;
-    else a difference of prefixes, or of what remains after them, whichever is smaller.
+    Where both ends of an entry lie on one linear piece of `upper_after`, it is its boundary value times the slope;
+    else a difference of prefixes or of suffixes, whichever is smaller.
     """
     steps, ends = distances[:, None], np.ones((len(distances), 1))
     higher, lower, slopes = level.bounds_after(steps, ahead, behind)
     best, rest = np.hstack([0 * ends, higher, ends]), np.hstack([ends, lower, 0 * ends])
     rows = np.where(best[:, 1:] <= rest[:, :-1], np.diff(best, axis=1), -np.diff(rest, axis=1))
-    middle = slice(1, -1)  # the empty and the sure event, at the ends, do not move
+    middle = slice(1, -1)  # the empty and the certain event, at the ends, have constant probability
     rows[:, middle] = np.where(slopes[:, :-1] == slopes[:, 1:], slopes[:, 1:] * first[middle], rows[:, middle])
     rows = held(np.maximum(rows, 0.0), level.keeps_positive & (first > 0))
     return np.where(steps == 0, first, rows)
@@ -144,7 +147,8 @@ def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], priv
     boundary : mapping
         For each ranking that has a boundary, the distribution there: {output: probability}, or the probabilities in
         the order of that ranking. A float means its shortest decimal.
-    privacy : one level with a concave `upper`; levels per edge are refused, see `lexicographic`
+    privacy : level or number
+        One level with a concave `upper`; for levels per edge see `lexicographic`.
 
     Returns
     -------
@@ -164,14 +168,14 @@ def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], priv
     levels = on_edges(space, privacy)
     level = one_concave_level(privacy)
     regions = find_regions(space, preferences)
-    given = read_boundary(regions, boundary)
-    require_private(regions, given, levels)
-    return solve_inside(levels, regions, given, level)
+    rows = read_boundary(regions, boundary)
+    require_private(regions, rows, levels)
+    return solve_inside(levels, regions, rows, level)
 
 
 @dataclass(frozen=True)
 class Regions:
-    """Which ranking every point has, and how far it is from the boundary of its region."""
+    """The regions of a question: every point's ranking, and its distance to the boundary of its region."""
 
     space: Space
     outputs: tuple[Any, ...]
@@ -197,23 +201,23 @@ class Regions:
     def _points(self, rainbow: Rainbow, where: NDArray[np.bool_]) -> tuple[Any, ...]:
         if rainbow not in self.rainbows:
             raise InvalidInput(f"no point has the ranking {rainbow!r}; the rankings are in `.rainbows`.")
-        chosen = np.flatnonzero((self.region == self.rainbows.index(rainbow)) & where)
-        return tuple(self.space.points[int(i)] for i in chosen)
+        positions = np.flatnonzero((self.region == self.rainbows.index(rainbow)) & where)
+        return tuple(self.space.points[int(i)] for i in positions)
 
     @property
     def with_boundary(self) -> NDArray[np.int64]:
-        """The rankings that meet another one."""
+        """The positions of the rankings whose region has a boundary."""
         return np.unique(self.region[self.distance == 0])
 
 
 def find_regions(space: Space, preferences: Any) -> Regions:
-    """The regions of a question, their boundaries and interiors; every point must rank the same outputs.
+    """The regions of a question, with boundaries and interiors; every point must rank the same outputs.
 
     Examples
     --------
     >>> import utmost as um
-    >>> found = um.rainbow.find_regions(um.path(5), lambda i: ("a", "b") if i < 3 else ("b", "a"))
-    >>> found.boundary(("a", "b")), found.interior(("a", "b"))
+    >>> regions = um.rainbow.find_regions(um.path(5), lambda i: ("a", "b") if i < 3 else ("b", "a"))
+    >>> regions.boundary(("a", "b")), regions.interior(("a", "b"))
     ((2,), (0, 1))
     """
     rankings = [
@@ -252,13 +256,13 @@ def read_boundary(regions: Regions, boundary: Mapping[Rainbow, Any]) -> list[lis
     return rows
 
 
-def read_row(regions: Regions, ranking: Rainbow, given: Any, name: str) -> list[Fraction]:
+def read_row(regions: Regions, ranking: Rainbow, values: Any, name: str) -> list[Fraction]:
     """A distribution in the order of the outputs, from a mapping or from probabilities in the order of a ranking."""
-    if isinstance(given, Mapping):
-        if set(given) != set(regions.outputs):
+    if isinstance(values, Mapping):
+        if set(values) != set(regions.outputs):
             raise InvalidInput(f"{name} must give a probability to each of {regions.outputs!r}.")
-        return as_exact_distribution([given[o] for o in regions.outputs], name)
-    ordered = as_exact_distribution(given, name)
+        return as_exact_distribution([values[o] for o in regions.outputs], name)
+    ordered = as_exact_distribution(values, name)
     if len(ordered) != len(ranking):
         raise InvalidInput(f"{name} has {len(ordered)} entries for {len(ranking)} outputs.")
     return [ordered[ranking.index(o)] for o in regions.outputs]
@@ -266,39 +270,40 @@ def read_row(regions: Regions, ranking: Rainbow, given: Any, name: str) -> list[
 
 def require_private(regions: Regions, rows: Sequence[list[Fraction] | None], levels: EdgeLevels) -> None:
     """Refuse boundary distributions that are not private across an edge between regions, decided in rationals."""
-    seen: set[Any] = set()
-    whole: list[tuple[int, tuple[int, ...]]] = []
+    checked_keys: set[Any] = set()
+    scaled_rows: list[tuple[int, tuple[int, ...]]] = []
     for row in rows:
         scale = math.lcm(*(x.denominator for x in row)) if row is not None else 1
-        whole.append((scale, tuple(int(x * scale) for x in row or ())))
+        scaled_rows.append((scale, tuple(int(x * scale) for x in row or ())))
     sides = regions.region[regions.space.edge_indices]
     pairs, edges = np.unique(np.sort(sides, axis=1), axis=0, return_index=True)
     for edge in np.sort(edges[pairs[:, 0] != pairs[:, 1]]).tolist():
         a, b = regions.space.edge_indices[edge].tolist()
         for u, v in ((a, b), (b, a)):
-            (one, here), (other, there) = whole[regions.region[u]], whole[regions.region[v]]
-            alike = one, other, frozenset(Counter(zip(here, there, strict=True)).items())
-            if alike in seen:  # the same two distributions, up to the names of the outputs
+            (one, here), (other, there) = scaled_rows[regions.region[u]], scaled_rows[regions.region[v]]
+            key = one, other, frozenset(Counter(zip(here, there, strict=True)).items())
+            if key in checked_keys:  # the same two distributions, up to the names of the outputs
                 continue
-            seen.add(alike)
+            checked_keys.add(key)
             total = math.lcm(one, other)
             counts = [tuple(w * (total // scale) for w in row) for scale, row in ((one, here), (other, there))]
-            if not keeps_promise(levels[edge], counts[0], counts[1], total):
+            if not satisfies_level(levels[edge], counts[0], counts[1], total):
                 _refuse(regions, levels[edge], u, v, rows[regions.region[u]] or [], rows[regions.region[v]] or [])
 
 
 def _refuse(regions: Regions, level: Level, u: int, v: int, here: list[Fraction], there: list[Fraction]) -> None:
+    """Raise `NoExtension` for two boundary distributions, naming the output with the largest ratio."""
     ratios = [math.inf if q == 0 < p else float(p / q) if p else 0.0 for p, q in zip(here, there, strict=True)]
     worst = int(np.argmax(ratios))
     one, other, output = regions.space.points[u], regions.space.points[v], regions.outputs[worst]
-    asked, forcing = float(here[worst]), float(there[worst])
+    requested, forcing = float(here[worst]), float(there[worst])
     bound = float(level.upper(forcing))
     raise NoExtension(
-        f"the boundary is not {level} between {one!r} and {other!r}: the output {output!r} has probability {asked:.6g} "
-        f"at {one!r} and {forcing:.6g} at {other!r}. Bring the two boundary distributions closer, allow a larger "
-        "epsilon, or let rainbow.best_boundary choose them.",
+        f"the boundary is not {level} between {one!r} and {other!r}: the output {output!r} has probability "
+        f"{requested:.6g} at {one!r} and {forcing:.6g} at {other!r}. Bring the two boundary distributions closer, "
+        "allow a larger epsilon, or let rainbow.best_boundary choose them.",
         point=one,
-        asked=asked,
+        asked=requested,
         forced_by=other,
         bound=bound,
         output=output,
@@ -312,19 +317,19 @@ def solve_inside(
     level: Level,
     reason: str = RANKINGS,
 ) -> Solution:
-    """The mechanism inside every region, from its boundary, with its proof."""
+    """The optimal mechanism from the boundary distribution of every region, with its proof."""
     matrix = np.zeros((len(regions.region), len(regions.outputs)))
     for i, order in enumerate(regions.order):
-        mine = np.flatnonzero(regions.region == i)
-        inside = np.isfinite(regions.distance[mine])
-        matrix[mine[~inside], order[0]] = 1.0
+        members = np.flatnonzero(regions.region == i)
+        has_boundary = np.isfinite(regions.distance[members])
+        matrix[members[~has_boundary], order[0]] = 1.0
         row = rows[i]
-        if row is not None and inside.any():
-            far = regions.distance[mine[inside]].astype(np.int64)
-            different, which = np.unique(far, return_inverse=True)
-            lines = _inwards(level, np.array([float(row[o]) for o in order]), different)
-            matrix[np.ix_(mine[inside], order)] = lines[which]
-    told = matrix[np.arange(len(matrix)), regions.order[regions.region, 0]] if len(matrix) else np.zeros(0)
+        if row is not None and has_boundary.any():
+            distances = regions.distance[members[has_boundary]].astype(np.int64)
+            distinct, which = np.unique(distances, return_inverse=True)
+            lines = _inwards(level, np.array([float(row[o]) for o in order]), distinct)
+            matrix[np.ix_(members[has_boundary], order)] = lines[which]
+    p_first = matrix[np.arange(len(matrix)), regions.order[regions.region, 0]] if len(matrix) else np.zeros(0)
     data = {
         "outputs": regions.outputs,
         "region": regions.region,
@@ -335,11 +340,11 @@ def solve_inside(
     }
     mechanism = FiniteMechanism(matrix, regions.space.points, regions.outputs)
     problem = Problem("rainbow.extend", regions.space, levels, data)
-    return Solution(problem, mechanism, average(told), certificate_of(problem, mechanism, "theorem", reason=reason))
+    return Solution(problem, mechanism, average(p_first), certificate_of(problem, mechanism, "theorem", reason=reason))
 
 
 def one_concave_level(privacy: Privacy) -> Level:
-    """One level with a concave upper function, or an error that names the alternative."""
+    """One level with a concave upper function, checked."""
     if isinstance(privacy, EdgeLevels):
         if privacy.single is None:
             raise UnsupportedLevel(
@@ -356,7 +361,7 @@ def one_concave_level(privacy: Privacy) -> Level:
 
 
 def as_exact_distribution(values: Any, name: str) -> list[Fraction]:
-    """Probabilities as rationals that add up to 1 exactly, given ones that do so within rounding."""
+    """Probabilities as rationals that add up to 1 exactly, from ones that do so within rounding."""
     exact = [as_rational(x, f"a probability in {name}") for x in values]
     total = sum(exact, Fraction(0))
     if any(x < 0 for x in exact):
@@ -367,11 +372,12 @@ def as_exact_distribution(values: Any, name: str) -> list[Fraction]:
             "digits or fractions (Fraction(3, 55)), or divide by the sum if that is what you mean."
         )
     largest = exact.index(max(exact))
-    exact[largest] += 1 - total  # three times 0.333...3 misses 1 by a rounding; the likeliest output takes it
+    exact[largest] += 1 - total  # three times 0.333...3 misses 1 by rounding; the likeliest output absorbs it
     return exact
 
 
 def _whole(length: Any) -> int:
+    """The number of distances, checked."""
     if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 0:
         raise InvalidInput(f"length is {length!r}; give a whole number of distances, or an array of them.")
     return int(length)

@@ -1,1 +1,1 @@
-"""Why nothing private is better for ranked answers: forced prefixes, dual prices, pairs across borders."""
+"""Checks of optimality for ranked answers: forced prefixes, dual prices, pairs across borders."""

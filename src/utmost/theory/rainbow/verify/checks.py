@@ -1,4 +1,4 @@
-"""Ranked outputs: prefixes forced by the boundary, and a bound on every homogeneous boundary."""
+"""Checks for ranked outputs: prefixes forced by the boundary, and a bound on every homogeneous boundary."""
 
 from __future__ import annotations
 
@@ -44,22 +44,26 @@ def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
     a, b = space.edge_indices.T
     boundary = np.zeros(len(region), dtype=bool)
     boundary[space.edge_indices[region[a] != region[b]].ravel()] = True
-    asked = read(problem.data, "boundary", "f", rankings.shape)[region]
-    kept = bool((np.abs(matrix - asked) <= 1e-12 * asked)[boundary].all())
+    target_rows = read(problem.data, "boundary", "f", rankings.shape)[region]
+    boundary_ok = bool((np.abs(matrix - target_rows) <= 1e-12 * target_rows)[boundary].all())
     usable = ~boundary[space.arcs.heads] & (region[space.arcs.tails] == region[space.arcs.heads])
     first = np.where(boundary, 0.0, np.inf)
     attained, widest, gap = True, 0.0, 0.0
     for j in range(matrix.shape[1] - 1):
-        told = prefixes[:, j]
-        slack = least_slack(levels, first, usable, lambda points, ends, told=told: told[points])  # type: ignore[misc]
-        gaps, fine = gaps_left(told, np.where(boundary, 0.0, slack), levels)
-        attained, widest = attained and fine, max(widest, float(gaps.max(initial=0.0)))
+        prefix = prefixes[:, j]
+        slack = least_slack(levels, first, usable, lambda points, ends, prefix=prefix: prefix[points])  # type: ignore[misc]
+        gaps, is_attained = gaps_left(prefix, np.where(boundary, 0.0, slack), levels)
+        attained, widest = attained and is_attained, max(widest, float(gaps.max(initial=0.0)))
         gap = float(gaps.mean()) if j == 0 and len(gaps) else gap
     value = average(prefixes[:, 0]) if matrix.shape[1] else 1.0
     detail = f"the best outputs, for each j, attain the least bound carried to them (within {widest:.1g})"
     checks = (
         stated(solved.value, value),
-        Check("boundary", kept, "the boundary of each ranking is as asked" if kept else "a boundary value was changed"),
+        Check(
+            "boundary",
+            boundary_ok,
+            "the boundary of each ranking is as asked" if boundary_ok else "a boundary value was changed",
+        ),
         Check("free values", attained, detail if attained else "the best outputs could be likelier at some point"),
     )
     return checks, gap
@@ -81,10 +85,10 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
 
 @cites("RAIN-theorem-2", "RAIN-theorem-3")
 def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
-    """The expected weight of the output's position that no mechanism with one boundary per ranking exceeds.
+    """Upper bound on the expected weight of the output's position over mechanisms with one boundary per ranking.
 
-    Some best homogeneous mechanism depends on a point's ranking and its distance to the border alone: inside a region,
-    the outputs in the order of what their positions are worth are a ranking, and the extension of the border is best
+    Some optimal homogeneous mechanism depends on a point's ranking and its distance to the border alone: inside a
+    region, the outputs in the order of their positions' weights are a ranking, and the extension of the border is best
     for it (RAIN Theorem 2). Its rows are those of a private mechanism on any graph onto which the space is mapped such
     that merged points share both, and each edge is the image of one of the space. The graph comes from the evidence;
     rankings and distances are computed here.
@@ -98,12 +102,12 @@ def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
     onto = read_positions(evidence, "onto", (points,), max(points, 1))
     n = int(onto.max(initial=-1)) + 1
     edges = read_positions(evidence, "edges", (None, 2), n)
-    levels, duals = _promises(on_edges(Space(range(n), edges), level), evidence, k)
+    levels, duals = _priced_levels(on_edges(Space(range(n), edges), level), evidence, k)
     images = {frozenset(pair) for pair in onto[problem.space.edge_indices].tolist()}
     if not all(frozenset(pair) in images for pair in edges.tolist()):
         raise InvalidInput("the graph of the evidence is not an image of the space.")
     representative = np.zeros(n, dtype=np.int64)
-    representative[onto] = np.arange(points)  # any one of the points that are merged stands for all of them
+    representative[onto] = np.arange(points)  # any one of the merged points represents all of them
     stands_for = representative[onto]
     distance = _to_border(problem.space, region)
     if (region[stands_for] != region).any() or (distance[stands_for] != distance).any():
@@ -113,8 +117,8 @@ def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
     return mechanism_bound(levels, gains, duals)
 
 
-def _promises(levels: EdgeLevels, evidence: Evidence, k: int) -> tuple[EdgeLevels, Floats]:
-    """The promises that the dual prices of the evidence are about, and the prices: tangents of curved levels."""
+def _priced_levels(levels: EdgeLevels, evidence: Evidence, k: int) -> tuple[EdgeLevels, Floats]:
+    """The levels that the dual prices of the evidence refer to (tangents of curved levels), and the prices."""
     if "slopes" not in evidence:
         levels.require(ApproxDP, "dual prices need (epsilon, delta) levels, or tangents of others.")
         return levels, np.maximum(read(evidence, "duals", "f", (2, len(levels), k)), 0.0)
@@ -130,28 +134,28 @@ def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
     require_outputs(problem, solved)
     region, rankings = _rankings(problem)
     matrix = solved.mechanism.matrix
-    told = matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
-    value = average(told)
+    p_first = matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
+    value = average(p_first)
     if solved.certificate.claim == "unproved" and solved.certificate.bound is None:
         return (stated(solved.value, value),), float("inf")
     if solved.certificate.claim != "bound":
         raise InvalidInput("first preferences are proved by a bound, or not at all.")
     fixed = _known(problem)
-    off = max((float(np.abs(matrix[i] - row).max()) for i, row in fixed.items()), default=0.0)
-    kept = Check("known", off <= KEPT, f"the known distributions are kept (within {off:.1g})")
+    deviation = max((float(np.abs(matrix[i] - row).max()) for i, row in fixed.items()), default=0.0)
+    known_check = Check("known", deviation <= KEPT, f"the known distributions are kept (within {deviation:.1g})")
     bound = first_preference_bound(problem, solved.certificate.evidence)
-    return (stated(solved.value, value), kept, bounded(solved, value, bound)), max(bound - value, 0.0)
+    return (stated(solved.value, value), known_check, bounded(solved, value, bound)), max(bound - value, 0.0)
 
 
 def first_preference_bound(problem: Problem, evidence: Evidence) -> float:
-    """What no private mechanism with the known distributions has as its average probability of first preferences."""
+    """Upper bound on the average probability of the first preference, given the known distributions."""
     region, rankings = _rankings(problem)
     n, k = len(region), rankings.shape[1]
     if not n:
         return 1.0
     gains = np.zeros((n, k))
     gains[np.arange(n), rankings[region, 0]] = 1.0
-    levels, duals = _promises(problem.privacy, evidence, k)
+    levels, duals = _priced_levels(problem.privacy, evidence, k)
     return mechanism_bound(levels, gains, duals, _known(problem)) / n
 
 
@@ -166,7 +170,7 @@ def _known(problem: Problem) -> dict[int, Floats]:
 
 
 KEPT = 1e-6
-"""How far a known distribution may have moved when the solver's answer was made private."""
+"""By how much a known distribution may have changed when the solver's answer was made private."""
 
 
 def check_nearest(problem: Problem, solved: Solved) -> Outcome:
@@ -182,7 +186,7 @@ def check_nearest(problem: Problem, solved: Solved) -> Outcome:
 
 
 def nearest_bound(problem: Problem, evidence: Evidence) -> float:
-    """The probability of the truth that no private mechanism exceeds: from pairs, or weights on the constraints."""
+    """Upper bound on the probability of the truth for private mechanisms, from pairs or from dual prices."""
     region, prior = _read_regions(problem)
     if "pairs" in evidence:
         pairs = read_positions(evidence, "pairs", (None,), max(len(problem.privacy), 1))
@@ -197,15 +201,16 @@ def nearest_bound(problem: Problem, evidence: Evidence) -> float:
 
 
 def _read_regions(problem: Problem) -> tuple[Integers, Floats]:
+    """The region of every point, and the prior, checked."""
     n = len(problem.space.points)
     region = read_positions(problem.data, "region", (n,), max(len(read_outputs(problem)), 1))
     return region, read_distribution(problem.data, "prior", n)
 
 
 def _rankings(problem: Problem) -> tuple[Integers, Integers]:
-    """Which ranking every point has, and the columns of each ranking, best first; checked.
+    """The position of every point's ranking, and the columns of each ranking, best first; checked.
 
-    Rankings are different from each other: a border between two regions of one ranking would be none.
+    Rankings must be distinct: two regions of one ranking would have no border.
     """
     k = len(read_outputs(problem))
     rankings = read_positions(problem.data, "rankings", (None, k), k)
@@ -217,7 +222,7 @@ def _rankings(problem: Problem) -> tuple[Integers, Integers]:
 
 
 def _to_border(space: Space, region: Integers) -> NDArray[np.float64]:
-    """How far every point is from the nearest one that has a neighbour of another ranking; infinity without one."""
+    """The distance of every point to the nearest one with a neighbour of another ranking; infinity if there is none."""
     a, b = space.edge_indices.T
     ends = np.unique(space.edge_indices[region[a] != region[b]])
     if not len(ends):

@@ -25,7 +25,7 @@ from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.noise.layers import IntegerDraws, LayerLaw, count_points, draw_point, point_on_layer
 from utmost.privacy import ApproxDP, Level
-from utmost.privacy.level import decay_above, keeps_level
+from utmost.privacy.level import decay_above, decay_satisfies
 from utmost.solution import Certificate, Verification
 from utmost.theory.scalar.design.best_step import best_step_for, neighbours
 from utmost.theory.scalar.design.line import best_step, exact_cost
@@ -185,7 +185,7 @@ class IntegerNoise:
             )
         steps = law.steps_within(reach)
         detail = f"layers at most {reach} apart differ by at most {steps} step(s) of {float(law.decay):.6g}"
-        return Check("privacy", keeps_level(self.level, law.decay, steps), f"{self.level}: {detail}, exactly")
+        return Check("privacy", decay_satisfies(self.level, law.decay, steps), f"{self.level}: {detail}, exactly")
 
     def _check_total(self) -> Check:
         """Check that the probabilities sum to 1: layers up to a bound one by one, the rest in closed form."""

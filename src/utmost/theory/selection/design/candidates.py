@@ -334,7 +334,7 @@ def _by_program(
     weights[tallies.places(prior.tallies)] = prior.weights
     gains = -weights[:, None] * contest.loss(loss, every)
     try:
-        optimum = best_mechanism(levels, gains, interior=True, alike=find_symmetry(levels, weights, gains))
+        optimum = best_mechanism(levels, gains, interior=True, symmetry=find_symmetry(levels, weights, gains))
         matrix, _ = mix_until_private(optimum.matrix, levels)
     except SolverFailed:
         return None, {}
@@ -356,7 +356,7 @@ def _by_folded_program(contest: Contest, level: Level, loss: str, prior: Weighed
     weights[folded_places(tallies, prior.tallies)] = prior.weights
     gains = -weights[:, None] * contest.loss(loss, every)
     try:
-        optimum = best_mechanism(levels, gains, interior=True, alike=find_symmetry(levels, weights, gains))
+        optimum = best_mechanism(levels, gains, interior=True, symmetry=find_symmetry(levels, weights, gains))
         rounded = _as_integers(mix_until_private(optimum.matrix, levels)[0], levels)
     except SolverFailed:
         return None

@@ -24,7 +24,7 @@ from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Problem, Solution, certificate_of
 from utmost.space.integers import Moves, Tables, Tallies
-from utmost.space.sensitivity import square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 from utmost.theory.selection.rank_errors import mean_rank_error
 from utmost.theory.selection.ranks import RankChoices, Target, level_sizes, score_sensitivity, shift_for
 from utmost.theory.vector.design.vectors import gaussian_law
@@ -120,8 +120,8 @@ def _noises(space: Tallies, sizes: tuple[int, ...], level: Level) -> list[NoisyT
     laws: list[GeometricLaw | GaussianLaw] = []
     pure, many = pure_within(level), len(sizes)
     if pure is not None and 0 < pure.log_growth < math.inf:
-        laws.append(GeometricLaw(decay_above(pure, many * sum_of_moves(table))))
-    gaussian = gaussian_law(level, Fraction(many * square_of_moves(table)))
+        laws.append(GeometricLaw(decay_above(pure, many * l1_sensitivity(table))))
+    gaussian = gaussian_law(level, Fraction(many * squared_l2_sensitivity(table)))
     if gaussian is not None:
         laws.append(gaussian)
     return [NoisyTables(tuple(IndependentLaw(size, law) for size in sizes)) for law in laws]

@@ -59,7 +59,7 @@ def _prices(level: ApproxDP, loss: str, neighbours: Neighbours, step: int, side:
         even = np.full(len(table), 1 / len(table))
         symmetry = find_symmetry(levels, even, table) if loss == "shortfall" else None
         try:
-            best = best_mechanism(levels, -table / scale, interior=True, alike=symmetry)
+            best = best_mechanism(levels, -table / scale, interior=True, symmetry=symmetry)
         except SolverFailed:
             return None
         prices = best.duals.ravel() * scale

@@ -11,7 +11,7 @@ from utmost.mechanism.noise.lattice import MOST_PERIOD, BallLaw, most_slack
 from utmost.privacy import ApproxDP
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice, Moves
-from utmost.space.sensitivity import norm_of_moves
+from utmost.space.sensitivity import norm_sensitivity
 
 MOST_STEPPED = 60
 """Up to this many integers larger steps are tried: with more they gain little (nothing at epsilon 1, 3 % at 20) and
@@ -32,7 +32,7 @@ def ball_laws(
 
     One-way and exchange noise has the given slack, or the best one; `limit` is the loss of other noise.
     """
-    reach = norm_of_moves(shape, space)
+    reach = norm_sensitivity(shape, space)
     assert reach is not None
     if shape != "any" or reach <= 1:
         yield best_slack(BallLaw(shape, space.dimension, decay_above(pure, reach)), loss, slack, limit)

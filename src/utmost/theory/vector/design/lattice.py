@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, as_whole
 from utmost.mechanism.certification import Check
-from utmost.mechanism.noise.gaussian import GaussianLaw, keeps_gaussian
+from utmost.mechanism.noise.gaussian import GaussianLaw, gaussian_satisfies
 from utmost.mechanism.noise.lattice import MOST_SLACK, BallLaw, IndependentLaw, most_slack
 from utmost.privacy import Level, as_level
 from utmost.privacy.pure_part import pure_within
@@ -113,7 +113,7 @@ class VectorNoise:
             check = self.law.prove(self.moves, self.level)
         else:
             single = self.law.single
-            private = keeps_gaussian(single.kind, self.moves / single.variance, self.level)
+            private = gaussian_satisfies(single.kind, self.moves / single.variance, self.level)
             detail = f"moves of length {float(self.moves) ** 0.5:.6g}, variance {float(single.variance):.6g}"
             check = Check("privacy", private, f"{self.level}: {detail}, exactly")
         return Verification(check.passed, "unproved", float("inf"), (check,))

@@ -18,7 +18,7 @@ from typing import Any
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact.bisection import first_between
 from utmost.mechanism.noise.canonical import CanonicalLaw
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, gaussian_satisfies
 from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.level import decay_above
@@ -26,7 +26,7 @@ from utmost.privacy.pure_part import pure_within
 from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
 from utmost.space.integers import Lattice
 from utmost.space.line import require_line_loss
-from utmost.space.sensitivity import square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 from utmost.theory.vector.design.ball_laws import ball_laws
 from utmost.theory.vector.design.window import window_evidence
 
@@ -185,18 +185,18 @@ def require_level(level: Level) -> None:
 
 def _candidates(space: Lattice, level: Level, loss: str, alone: bool, independent: bool, limit: float) -> Iterator[Any]:
     d, shape = space.dimension, space.moves
-    if sum_of_moves(space) == 0 or _is_vacuous(level):
+    if l1_sensitivity(space) == 0 or _is_vacuous(level):
         yield IndependentLaw(d, GeometricLaw(Fraction(0)))
         return
-    gaussian = gaussian_law(level, square_of_moves(space))
+    gaussian = gaussian_law(level, squared_l2_sensitivity(space))
     if gaussian is not None and (gaussian.deviation < WIDEST or d <= MOST_WIDE):
         limit = min(limit, gaussian.mean(loss))
         yield IndependentLaw(d, gaussian)
-    if sum_of_moves(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
+    if l1_sensitivity(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
         yield IndependentLaw(d, CanonicalLaw(level))
     pure = pure_within(level)
     if pure is not None:
-        yield IndependentLaw(d, GeometricLaw(decay_above(pure, sum_of_moves(space))))
+        yield IndependentLaw(d, GeometricLaw(decay_above(pure, l1_sensitivity(space))))
         if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1) and not independent:
             tight = 0 if shape == "exchange" and not alone else None  # sums of exchange noise need slack 0
             yield from ball_laws("any" if d == 1 else shape, space, pure, loss, tight, limit)
@@ -225,10 +225,10 @@ def _least_gaussian(level: Level, square: int | Fraction) -> GaussianLaw | None:
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (
-            (middle, high) if keeps_gaussian("rounded Gaussian", Fraction(2.0**middle), level) else (low, middle)
+            (middle, high) if gaussian_satisfies("rounded Gaussian", Fraction(2.0**middle), level) else (low, middle)
         )
     ratio = Fraction(f"{2.0**low * (1 - 1e-12):.13g}")
-    return RoundedGaussian(Fraction(square) / ratio) if keeps_gaussian("rounded Gaussian", ratio, level) else None
+    return RoundedGaussian(Fraction(square) / ratio) if gaussian_satisfies("rounded Gaussian", ratio, level) else None
 
 
 def _is_vacuous(level: Level) -> bool:

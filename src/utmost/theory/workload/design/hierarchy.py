@@ -25,7 +25,7 @@ from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Problem, Solution
 from utmost.space.integers import Moves, Tables
-from utmost.space.sensitivity import square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 from utmost.theory.vector.design.vectors import gaussian_law, require_level
 from utmost.theory.workload.design.marginals import FINE, PARTS, pure_share, with_dual
 from utmost.theory.workload.hierarchy_algebra import Tree, sizes, tree_weights, write_tree
@@ -104,7 +104,7 @@ def _candidates(
     tables = Tables(sizes(tree), moves, reach, upper).lattices()
     pure, unit_gaussian = pure_within(level), gaussian_law(level, Fraction(1))
     if pure is not None and 0 < pure.log_growth < math.inf:
-        sensitivities = [max(1, sum_of_moves(table)) for table in tables]
+        sensitivities = [max(1, l1_sensitivity(table)) for table in tables]
         epsilon = Fraction(int(pure.log_growth * (1 - 2**-40) * 10**12), 10**12)
         shares = _best_shares(tree, lambda i, share: _geometric_variance(float(epsilon) * share / sensitivities[i]))
         yield (
@@ -118,7 +118,7 @@ def _candidates(
             1,
         )
     if unit_gaussian is not None:
-        squared_sensitivities = [max(1, square_of_moves(table)) for table in tables]
+        squared_sensitivities = [max(1, squared_l2_sensitivity(table)) for table in tables]
         shares = _best_gaussian_shares(tree, tuple(squared_sensitivities))
         grain = FINE if isinstance(unit_gaussian, RoundedGaussian) else 1
         yield (

@@ -30,7 +30,7 @@ from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
 from utmost.space.integers import CentredTables, Moves, Tables
-from utmost.space.sensitivity import square_of_moves, sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 from utmost.theory.vector.design.vectors import WIDEST_DISCRETE, gaussian_law, require_level
 from utmost.theory.workload.marginal_algebra import (
     Columns,
@@ -145,11 +145,11 @@ def even_noise(sizes: tuple[int, ...], moves: Moves, reach: int, level: Level) -
 
     pure, unit_gaussian = pure_within(level), gaussian_law(level, Fraction(1))
     if pure is not None:
-        epsilons = [pure.log_growth / (len(sizes) * max(1, sum_of_moves(table))) for table in tables]
+        epsilons = [pure.log_growth / (len(sizes) * max(1, l1_sensitivity(table))) for table in tables]
         noise = [1 / (2 * math.sinh(e / 2) ** 2) if e < LARGE else 0.0 for e in epsilons]
         errors_by_noise.append((mean(noise), mean([1 / math.sinh(e) if e < LARGE else 0.0 for e in epsilons])))
     if unit_gaussian is not None:
-        noise = [float(unit_gaussian.variance * len(sizes) * square_of_moves(table)) for table in tables]
+        noise = [float(unit_gaussian.variance * len(sizes) * squared_l2_sensitivity(table)) for table in tables]
         errors_by_noise.append(
             (mean(noise), math.sqrt(2 / math.pi) * mean([math.sqrt(variance) for variance in noise]))
         )
@@ -198,7 +198,7 @@ def _candidates(
     if pure is not None and pure.log_growth < math.inf:
         tables = Tables(tuple(cells(shape, released.columns) for released in plain), moves, reach, upper).lattices()
         epsilon = Fraction(int(pure.log_growth * (1 - 2**-40) * 10**12), 10**12)
-        sensitivities = {released: sum_of_moves(table) for released, table in zip(plain, tables, strict=True)}
+        sensitivities = {released: l1_sensitivity(table) for released, table in zip(plain, tables, strict=True)}
 
         def geometric(share: Floats) -> tuple[Floats, Floats]:
             apart = np.array([*sensitivities.values()], dtype=float)

@@ -21,7 +21,7 @@ from utmost.privacy.pure_part import pure_within
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.integers import Lattice
 from utmost.space.line import tolerance
-from utmost.space.sensitivity import sum_of_moves
+from utmost.space.sensitivity import l1_sensitivity
 from utmost.theory.workload.prefix_noise import CarriedLaw, as_carried_law
 
 MOST_COUNTS, MOST_MOVED = 128, 12
@@ -62,7 +62,7 @@ def best_carried(cells: Lattice, level: Level, loss: str = "absolute", limit: fl
     >>> law.widths, round(carried_losses(law, "absolute"), 4)                # noise on every cell alone: 2.3215
     ((1, 1, 1, 1, 1, 1, 1, 1, 1), 1.9317)
     """
-    sensitivity, pure = sum_of_moves(cells), pure_within(level)
+    sensitivity, pure = l1_sensitivity(cells), pure_within(level)
     if pure is None or sensitivity == 0 or not 2 <= cells.dimension <= MOST_COUNTS:
         return None
     if not LEAST <= pure.log_growth / sensitivity <= LARGEST:

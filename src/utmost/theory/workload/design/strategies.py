@@ -134,10 +134,10 @@ def _candidates(cells: Lattice, level: Level, sums: Sums) -> Iterator[tuple[floa
             return blocks[0] * GeometricLaw(decay_above(pure, blocks[1] * sensitivity)).mean("squared")
 
         strategy = Strategy(cells, min(tent_strategies(cells.dimension, sums), key=mean_variance)[2])
-        yield _with_mean_variance(strategy, GeometricLaw(decay_above(pure, strategy.farthest)), sums)
+        yield _with_mean_variance(strategy, GeometricLaw(decay_above(pure, strategy.l1_sensitivity)), sums)
     if gaussian_law(level, 1) is not None:
         strategy = Strategy(cells, _factorisation_rows(cells.dimension, sums))
-        yield _with_mean_variance(strategy, gaussian_law(level, strategy.square), sums)
+        yield _with_mean_variance(strategy, gaussian_law(level, strategy.squared_l2_sensitivity), sums)
 
 
 def _with_mean_variance(strategy: Strategy, single: Any, sums: Sums) -> tuple[float, Strategy, IndependentLaw]:
