@@ -56,7 +56,7 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
     """
     if isinstance(value, bool | np.bool_):
         raise InvalidInput(f"{name} is {shown(value)}, a truth value; give a number.")
-    if isinstance(value, str) and not value.isascii():  # Python reads the digits of every script
+    if isinstance(value, str) and (not value.isascii() or "_" in value):  # Python reads digits of every script, and 1_0
         raise InvalidInput(f"{name} is {shown(value)}; write numbers with the digits 0 to 9, such as '1/3' or '1e-6'.")
     if _is_beyond_reason(value):
         raise InvalidInput(f"{name} has an exponent beyond {MOST_EXPONENT}; numbers of that size mean nothing here.")
