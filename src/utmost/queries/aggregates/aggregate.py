@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from utmost.queries.units import Unit
 
 
-def asking(words: str, where: Where, used: str = "", ending: str = "") -> str:
+def asking(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
     """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
-    return f"{words}{used}, where {where}{ending}?" if where else f"{words}{used}{ending}?"
+    return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"
 
 
 LOSSES = ("absolute", "squared", "zero-one")
@@ -252,19 +252,19 @@ class Aggregate(ABC):
     def phrase(self) -> str:
         """The question without grouping, clamping and condition: "What is the mean of delay"."""
 
-    def words(self, where: Where, used: str, ending: str) -> str:
+    def words(self, where: Where, rows_clause: str, ending: str) -> str:
         """The question as a sentence, about the whole table.
 
         Parameters
         ----------
         where : Where
             Which rows are used.
-        used : str
+        rows_clause : str
             What truncation leaves of them, from a comma on; empty where it leaves all.
         ending : str
             What the answer is to the noisy number, from a comma on; empty where that is the answer.
         """
-        return asking(", ".join(filter(None, (self.phrase, self.clamped))), where, used, ending)
+        return asking(", ".join(filter(None, (self.phrase, self.clamped))), where, rows_clause, ending)
 
     @property
     def found_phrase(self) -> str:

@@ -53,9 +53,9 @@ class ClampedColumn:
         grid = self.grid
         if grid is None:
             grid = default_step(self.lower, self.upper, self.whole, setting.units, setting.privacy, most_steps)
-        chosen = replace(self, column=as_column(self.column), grid=grid)
-        rounded = self.rounded_values if self.whole is None else not is_exact(self.whole, chosen.steps)
-        return replace(chosen, rounded_values=rounded)
+        column = replace(self, column=as_column(self.column), grid=grid)
+        rounded = self.rounded_values if self.whole is None else not is_exact(self.whole, column.steps)
+        return replace(column, rounded_values=rounded)
 
     @cached_property
     def steps(self) -> Grid:

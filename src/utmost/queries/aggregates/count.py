@@ -67,8 +67,8 @@ class Count(Aggregate):
     def phrase(self) -> str:
         return f"How many {self.counted} are there"
 
-    def words(self, where: Where, used: str, ending: str) -> str:
-        rows = f"{used}," if used else ""
+    def words(self, where: Where, rows_clause: str, ending: str) -> str:
+        rows = f"{rows_clause}," if rows_clause else ""
         return f"How many {self.counted}{rows} {f'have {where}' if where else 'are there'}{ending}?"
 
     @property

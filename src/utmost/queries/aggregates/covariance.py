@@ -293,8 +293,8 @@ class Covariance(Ratio):
     def alternatives(self, space: Lattice, level: Level) -> dict[str, dict[str, float]]:
         from utmost.theory.estimates.design.covariance import covariance_alternatives
 
-        moved = self.setting.rows_each * (1 if self.setting.neighbours == "add-remove" else 2)
-        return {name: self._in_unit(losses) for name, losses in covariance_alternatives(level, moved).items()}
+        rows_moved = self.setting.rows_each * (1 if self.setting.neighbours == "add-remove" else 2)
+        return {name: self._in_unit(losses) for name, losses in covariance_alternatives(level, rows_moved).items()}
 
     def _in_unit(self, losses: dict[str, float]) -> dict[str, float]:
         return all_in_unit(losses, self._units["covariance"])
@@ -332,8 +332,8 @@ class Covariance(Ratio):
         parameters |= {"x_grid": steps[0], "y_grid": steps[1]}
         return parameters if self.rounded_values is None else {**parameters, "rounded_values": self.rounded_values}
 
-    def words(self, where: Where, used: str, ending: str) -> str:
-        return asking(self.phrase, where, used, ending)  # which has both ranges
+    def words(self, where: Where, rows_clause: str, ending: str) -> str:
+        return asking(self.phrase, where, rows_clause, ending)  # which has both ranges
 
     @property
     def clamped(self) -> str:
@@ -354,8 +354,8 @@ def _as_ends(name: str, ends: Any) -> tuple[Fraction, Fraction]:
     """The ends of a public range of more than one value."""
     if isinstance(ends, str | bytes) or not isinstance(ends, Sequence) or len(ends) != 2:
         raise InvalidInput(f"{name} is {shown(ends)}; give the public range of values as a pair, such as (0, 100).")
-    found = _as_range(name, ends, common_divisor(*(as_rational(end, name) for end in ends)) or 1)
-    return found.lower, found.upper
+    grid = _as_range(name, ends, common_divisor(*(as_rational(end, name) for end in ends)) or 1)
+    return grid.lower, grid.upper
 
 
 def _as_range(name: str, ends: Any, grid: Any) -> Grid:

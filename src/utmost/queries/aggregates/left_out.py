@@ -89,7 +89,7 @@ class LeftOut(Aggregate):
     def phrase(self) -> str:
         return "How many people have rows that are left out"
 
-    def words(self, where: Where, used: str, ending: str) -> str:
+    def words(self, where: Where, rows_clause: str, ending: str) -> str:
         unit, condition = self.unit, f" with {where}" if where else ""
         if unit.truncate == "table":
             beyond = f"the {unit.rows_each} that are used of each {unit.id}"

@@ -89,9 +89,9 @@ class Mean(Ratio):
 
         above, below = (np.asarray(part).astype(object) for part in sums)
         together = above + below
-        known = np.asarray(together > 0, dtype=bool)
-        shares = np.asarray(above / np.where(known, together, 1), dtype=np.float64)
-        shares = np.where(known, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
+        has_rows = np.asarray(together > 0, dtype=bool)
+        shares = np.asarray(above / np.where(has_rows, together, 1), dtype=np.float64)
+        shares = np.where(has_rows, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
 
         def intervals() -> Mapping[str, tuple[Floats, Floats]]:
             low, high = mean_intervals(mechanism, above, below, confidence)
@@ -138,8 +138,8 @@ class Mean(Ratio):
     def alternatives(self, space: Lattice, level: Level) -> dict[str, dict[str, float]]:
         from utmost.theory.estimates.design.mean import mean_alternatives
 
-        others = mean_alternatives(space, level, self.weight)
-        return {name: all_in_unit(losses, self.step) for name, losses in others.items()}
+        losses_by_name = mean_alternatives(space, level, self.weight)
+        return {name: all_in_unit(losses, self.step) for name, losses in losses_by_name.items()}
 
     @property
     def off_by_rounding(self) -> float:

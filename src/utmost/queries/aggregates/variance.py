@@ -111,9 +111,11 @@ class Variance(Ratio):
 
         a, b, c = (np.asarray(part).astype(object) for part in sums)
         rows = a + b + c
-        known = np.asarray(rows > 0, dtype=bool)
-        relative = np.asarray((4 * a * c - b * b) / np.where(known, rows, 1) ** 2, dtype=np.float64)
-        relative = np.where(known, np.clip(relative, 0.0, 1.0), 1 / 3)  # as if spread evenly, where nobody seems to be
+        has_rows = np.asarray(rows > 0, dtype=bool)
+        relative = np.asarray((4 * a * c - b * b) / np.where(has_rows, rows, 1) ** 2, dtype=np.float64)
+        relative = np.where(
+            has_rows, np.clip(relative, 0.0, 1.0), 1 / 3
+        )  # as if spread evenly, where nobody seems to be
         variance = relative * float(self.half_range**2)
 
         def intervals() -> Mapping[str, tuple[Floats, Floats]]:
@@ -170,8 +172,8 @@ class Variance(Ratio):
         from utmost.space.sensitivity import straightness
         from utmost.theory.estimates.design.variance import variance_alternatives
 
-        others = variance_alternatives(level, self.setting.rows_each, straightness(space))
-        return {name: all_in_unit(losses, self.half_range**2) for name, losses in others.items()}
+        losses_by_name = variance_alternatives(level, self.setting.rows_each, straightness(space))
+        return {name: all_in_unit(losses, self.half_range**2) for name, losses in losses_by_name.items()}
 
     @property
     def off_by_rounding(self) -> float:

@@ -152,11 +152,11 @@ class AggregateQuery(Question):
     def line(self) -> Line:
         """Where the one integer of the whole table lies, and how far one neighbour moves it."""
         low, high = self.statistic.range
-        moved = max(abs(low), abs(high)) if self.terms.neighbours == "add-remove" else high - low
+        row_sensitivity = max(abs(low), abs(high)) if self.terms.neighbours == "add-remove" else high - low
         if self.most_rows is None:
-            return Line(None, None, moved * self.rows_each)
+            return Line(None, None, row_sensitivity * self.rows_each)
         first, last = self.most_rows * low, self.most_rows * high
-        return Line(first, last, min(moved * self.rows_each, last - first))
+        return Line(first, last, min(row_sensitivity * self.rows_each, last - first))
 
     def lattice(self, groups: int = 1) -> Lattice:
         """Where all integers of so many groups lie, each row being in one of them, and what one neighbour moves."""
@@ -255,8 +255,8 @@ class AggregateQuery(Question):
     def off_by_more(self, error: Fraction) -> float:
         if not self.error_has_law:
             return super().off_by_more(error)
-        left = error - Fraction(self.off_by_rounding)
-        return 1.0 if left < 0 else float(self.solution.mechanism.expected(f"within {left // self.step}"))
+        noise_error = error - Fraction(self.off_by_rounding)
+        return 1.0 if noise_error < 0 else float(self.solution.mechanism.expected(f"within {noise_error // self.step}"))
 
     def compared(self) -> dict[str, dict[str, float]]:
         if self.row_errors is not None:
@@ -388,11 +388,11 @@ class OneNumber(AggregateQuery):
 
         return sketch_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
 
-    def point(self, found: Mapping[str, int]) -> int:
-        return self.space.clamp(found[self.name])
+    def point(self, engine_result: Mapping[str, int]) -> int:
+        return self.space.clamp(engine_result[self.name])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {self.name: int(drawn)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {self.name: int(sample)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         require_whole(released)
@@ -506,11 +506,11 @@ class SeveralSums(AggregateQuery):
 
         return sketch_vector(self.space, self.privacy, self.loss, independent=self.statistic.independent)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.space.clamp([found[part] for part in self.statistic.parts])
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([engine_result[part] for part in self.statistic.parts])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {part: int(number) for part, number in zip(self.statistic.parts, drawn, strict=True)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {part: int(number) for part, number in zip(self.statistic.parts, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         require_whole(released)
@@ -528,10 +528,10 @@ class SeveralSums(AggregateQuery):
         intervals = {name: (low.tolist()[0], high.tolist()[0]) for name, (low, high) in columns.items()}
         unknown = [name for name, (low, _) in intervals.items() if not math.isfinite(low)]
         about = self.statistic.estimated_from + self.statistic.words_without(unknown) + self.not_in_it
-        known = {name: ends for name, ends in intervals.items() if name not in unknown}
+        finite_intervals = {name: ends for name, ends in intervals.items() if name not in unknown}
         sums = [released[part] for part in self.statistic.parts]
         rows = {} if self.row_errors is None else self.row_errors.after(sums)
-        return After(known, given=about, by_law=True, **rows)
+        return After(finite_intervals, given=about, by_law=True, **rows)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         numbers = [[released[part]] for part in self.statistic.parts]
@@ -686,16 +686,16 @@ class ByKeys(AggregateQuery):
             return bounded_statement(source, *arguments)
         return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Any:
-        sums = [from_digits(found, part, self.digits) for part in self.statistic.parts]
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        sums = [from_digits(engine_result, part, self.digits) for part in self.statistic.parts]
         return clip_to(np.concatenate(sums), self.space)
 
     def draw(self, point: Any) -> dict[str, Any]:
         return self.released(self.solution.mechanism.sample_many(point[None])[0])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
+    def released(self, sample: Any) -> dict[str, Any]:
         parts = self.statistic.parts
-        return {part: piece.tolist() for part, piece in zip(parts, np.split(drawn, len(parts)), strict=True)}
+        return {part: piece.tolist() for part, piece in zip(parts, np.split(sample, len(parts)), strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         for part in self.statistic.parts:
@@ -732,8 +732,8 @@ class ByKeys(AggregateQuery):
         return [[*key, number] for key, number in zip(self.by.written, value.values(), strict=True)]
 
     def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        written = zip(self.by.labels, self.by.written, strict=True) if intervals else ()
-        return [[*key, *intervals[label]] for label, key in written if label in intervals]
+        labelled_keys = zip(self.by.labels, self.by.written, strict=True) if intervals else ()
+        return [[*key, *intervals[label]] for label, key in labelled_keys if label in intervals]
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -794,8 +794,8 @@ class Groups:
         """For each group, whether enough rows seem to be in it."""
         if self.rows is None or self.min_rows is None:
             return [True] * self.keys.size
-        shown: list[bool] = (self.rows[0] >= self.min_rows).tolist()
-        return shown
+        enough_rows: list[bool] = (self.rows[0] >= self.min_rows).tolist()
+        return enough_rows
 
     @property
     def is_reliable(self) -> Integers:
@@ -807,14 +807,14 @@ class Groups:
     def values(self) -> dict[Any, Any]:
         """The answers by key; None where a group is suppressed."""
         values = zip(self.keys.labels, self.columns[0].tolist(), self.is_shown, strict=True)
-        return {label: value if shown else None for label, value, shown in values}
+        return {label: value if is_shown else None for label, value, is_shown in values}
 
     @property
     def intervals(self) -> dict[Any, tuple[Any, Any]]:
         """For each group that is shown, the ends of its interval."""
         _, lower, upper = self.columns
         ends = zip(self.keys.labels, lower.tolist(), upper.tolist(), self.is_shown, strict=True)
-        return {label: (low, high) for label, low, high, shown in ends if shown}
+        return {label: (low, high) for label, low, high, is_shown in ends if is_shown}
 
     @property
     def rows_by_key(self) -> dict[Any, tuple[int, int, int, bool]]:

@@ -57,11 +57,11 @@ def noise_alternatives(space: Lattice, level: Level, losses: Sequence[str]) -> d
     times = max(1.0, space.reach / COARSE)
     coarse, (far, straight) = [_coarser(loss, times) for loss in losses], _sizes(space)
     line = Line(0, 2 * MOST_WIDE, 1)  # so long that its ends do not matter
-    found = {
+    coarse_losses = {
         name: {loss: 2 * float(_one_side(line, tail, wide, loss)[-1]) for loss in coarse}
         for name, (tail, wide) in tails(far / times, straight / times, level).items()
     }
-    return _finer(found, losses, times)
+    return _finer(coarse_losses, losses, times)
 
 
 def _coarser(loss: str, times: float) -> str:
@@ -69,10 +69,13 @@ def _coarser(loss: str, times: float) -> str:
     return f"within {round(tolerance(loss) / times)}" if within(loss) is not None else loss
 
 
-def _finer(found: dict[str, dict[str, float]], losses: Sequence[str], times: float) -> dict[str, dict[str, float]]:
+def _finer(
+    coarse_losses: dict[str, dict[str, float]], losses: Sequence[str], times: float
+) -> dict[str, dict[str, float]]:
     """Losses in large steps as those in steps that are so many times smaller."""
     return {
-        name: {loss: scaled(loss, by[_coarser(loss, times)], times) for loss in losses} for name, by in found.items()
+        name: {loss: scaled(loss, by[_coarser(loss, times)], times) for loss in losses}
+        for name, by in coarse_losses.items()
     }
 
 
@@ -108,19 +111,19 @@ def tails(reach: float, straight: float, level: Level) -> dict[str, tuple[Tail, 
 
     One neighbour moves what is answered by at most `reach` in all (l1); `straight` (l2) is the same for one number.
     """
-    found: dict[str, tuple[Tail, int]] = {}
+    laws: dict[str, tuple[Tail, int]] = {}
     if isinstance(level, ApproxDP) and 0 < level.log_growth < math.inf:
         rate = level.log_growth / reach
         wide = min(MOST_WIDE, math.ceil(FAR / rate) + 1)
-        found["Laplace"] = (lambda t: 0.5 * np.exp(-(t - 0.5) * rate), wide)
-        found["geometric"] = (lambda t: np.exp(-t * rate) / (1 + math.exp(-rate)), wide)
+        laws["Laplace"] = (lambda t: 0.5 * np.exp(-(t - 0.5) * rate), wide)
+        laws["geometric"] = (lambda t: np.exp(-t * rate) / (1 + math.exp(-rate)), wide)
     spread = gaussian_spread(level) * straight
     if math.isfinite(spread):
         from scipy.special import ndtr
 
         name = f"Gaussian, delta = {DELTA:g}" if isinstance(level, ApproxDP) and level.delta == 0 else "Gaussian"
-        found[name] = (lambda t: ndtr(-(t - 0.5) / spread), min(MOST_WIDE, math.ceil(9 * spread) + 2))
-    return found
+        laws[name] = (lambda t: ndtr(-(t - 0.5) / spread), min(MOST_WIDE, math.ceil(9 * spread) + 2))
+    return laws
 
 
 def gaussian_spread(level: Level) -> float:

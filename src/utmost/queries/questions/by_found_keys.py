@@ -112,9 +112,9 @@ class KeySelection:
 
         return best_keys(self.space, level, self.counted, loss, self.by.share)
 
-    def point(self, found: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
+    def point(self, engine_result: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
         """The keys with their holders, and the numbers beside them clamped to where they lie."""
-        keys = found_keys(self.by, found, parts, digits)
+        keys = found_keys(self.by, engine_result, parts, digits)
         if self.numbers is None:
             return keys
         return Found(keys.keys, keys.holders, clip_to(keys.numbers, self.numbers))
@@ -250,14 +250,14 @@ class ByFoundKeys(AggregateQuery):
         unit, holding = self.bounded_unit, contributions[0]
         return holders_statement(source, unit, self.by, keys_each, holding, numbers, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Found:
-        return self.selection.point(found, self.noisy_parts, self.digits)
+    def point(self, engine_result: Mapping[str, Any]) -> Found:
+        return self.selection.point(engine_result, self.noisy_parts, self.digits)
 
     def draw(self, point: Found) -> dict[str, Any]:
         return self.released(self.selection.draw(self.solution.mechanism, point))
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        keys, numbers = drawn
+    def released(self, sample: Any) -> dict[str, Any]:
+        keys, numbers = sample
         return {"keys": written_keys(keys), **dict(zip(self.statistic.parts, numbers.T.tolist(), strict=True))}
 
     # ---- errors ----
@@ -296,8 +296,8 @@ class ByFoundKeys(AggregateQuery):
         )
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        others = super().alternatives(losses)
-        return {f"{name} threshold": by for name, by in others.items()} if self.is_counted else others
+        noise_losses = super().alternatives(losses)
+        return {f"{name} threshold": by for name, by in noise_losses.items()} if self.is_counted else noise_losses
 
     @property
     def takes_any_noise(self) -> bool:
@@ -367,8 +367,8 @@ class ByFoundKeys(AggregateQuery):
     def words(self) -> str:
         clamped = f", {self.cut}" if self.cut else ""
         by = f"by {named(self.by.columns)}, keys found privately{self.selection.used(self.of_people)}"
-        used = "" if self.is_counted else self.kept
-        return asking(f"{self.statistic.found_phrase} {by}{clamped}", self.where, used)
+        rows_clause = "" if self.is_counted else self.kept
+        return asking(f"{self.statistic.found_phrase} {by}{clamped}", self.where, rows_clause)
 
     @property
     def expectations(self) -> dict[str, Any]:
@@ -403,8 +403,8 @@ class ByFoundKeys(AggregateQuery):
 
 def users_needed(value: float, changes: int, level: Level) -> dict[str, dict[str, float]]:
     """How many units a key needs on average to be released: ours first, then the usual thresholds."""
-    others = threshold_users(changes, level)
-    return {"Utmost": {USERS: value}, **{name: {USERS: users} for name, users in others.items()}}
+    alternatives = threshold_users(changes, level)
+    return {"Utmost": {USERS: value}, **{name: {USERS: users} for name, users in alternatives.items()}}
 
 
 def written_keys(keys: Any) -> list[list[Any]]:
@@ -435,8 +435,8 @@ def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]
     from scipy.special import ndtr, ndtri
 
     if isinstance(level, ApproxGaussianDP) and 0 < level.mu < math.inf:
-        told, wide = -math.expm1(math.log1p(-float(level.delta)) / changes), math.sqrt(changes) / float(level.mu)
-        least = 1 - wide * float(ndtri(told))
+        key_delta, wide = -math.expm1(math.log1p(-float(level.delta)) / changes), math.sqrt(changes) / float(level.mu)
+        least = 1 - wide * float(ndtri(key_delta))
         return {"Gaussian threshold": lambda n: np.asarray(ndtr((least - n) / wide))}
     if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf or not 0 < level.delta < 1:
         return {}
@@ -444,10 +444,12 @@ def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]
     half = ApproxDP(level.epsilon, level.delta / 2) if level.ratio == 1 else level
     spread = gaussian_spread(half) * math.sqrt(changes)
     high, higher = 1 - scale * math.log(2 * alone), 1 - spread * float(ndtri(alone / 2))
-    found: dict[str, Callable[[Any], Floats]] = {"Laplace threshold": lambda n: _laplace_below((n - high) / scale)}
+    hidden_probabilities: dict[str, Callable[[Any], Floats]] = {
+        "Laplace threshold": lambda n: _laplace_below((n - high) / scale)
+    }
     if math.isfinite(spread):
-        found["Gaussian threshold"] = lambda n: np.asarray(ndtr((higher - n) / spread))
-    return found
+        hidden_probabilities["Gaussian threshold"] = lambda n: np.asarray(ndtr((higher - n) / spread))
+    return hidden_probabilities
 
 
 def threshold_users(changes: int, level: Level) -> dict[str, float]:

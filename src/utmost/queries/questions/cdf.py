@@ -78,9 +78,9 @@ class Cdf(CellCounts):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
-        asked |= {"where": self.where.text, "of": self.of, "monotone": self.monotone}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
+        parameters |= {"where": self.where.text, "of": self.of, "monotone": self.monotone}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def cells(self) -> Lattice:
@@ -119,8 +119,8 @@ class Cdf(CellCounts):
 
 
 def _edges(edges: Any) -> tuple[Any, ...]:
-    given = edges.edges if isinstance(edges, Bins) else listed(edges)
-    values = [plain(x) for x in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
+    edge_list = edges.edges if isinstance(edges, Bins) else listed(edges)
+    values = [plain(x) for x in edge_list] if isinstance(edge_list, Sequence) and not isinstance(edge_list, str) else []
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < EXACT for x in values)
     if len(values) > MOST_EDGES:
         raise InvalidInput(f"there are {len(values)} edges; give at most {MOST_EDGES}.")

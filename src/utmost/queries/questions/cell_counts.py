@@ -94,9 +94,9 @@ class CellStrategy(ABC):
     def point(self, cells: Mapping[str, Any]) -> Any:
         """The private integers, clamped to the space, made of the cells that the engine counted."""
 
-    def released(self, drawn: Any) -> dict[str, Any]:
+    def released(self, sample: Any) -> dict[str, Any]:
         """What was drawn, by its labels."""
-        return {label: int(x) for label, x in zip(self.labels, drawn, strict=True)}
+        return {label: int(x) for label, x in zip(self.labels, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         """Refuse, by `InvalidInput`, what cannot have been released: a report may hold anything."""
@@ -199,7 +199,7 @@ class NoisyCounts(CellStrategy):
 
     def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
         losses = shown_with(loss)
-        ours = {each: float(self.solution.mechanism.expected(each)) for each in losses}
+        ours = {shown_loss: float(self.solution.mechanism.expected(shown_loss)) for shown_loss in losses}
         return {"Utmost": ours, **noise_alternatives(self.counts, level, losses)}
 
     @property
@@ -233,30 +233,30 @@ class CellCounts(Question):
         return self.strategy.space
 
     def design(self) -> Solution:
-        wanted = self.workload
-        if isinstance(wanted, Lattice):
+        workload = self.workload
+        if isinstance(workload, Lattice):
             from utmost.theory.vector.design.vectors import best_vector
 
-            return best_vector(wanted, self.privacy, self.loss, alone=True)
+            return best_vector(workload, self.privacy, self.loss, alone=True)
         from utmost.design.workload import best_workload
 
-        return best_workload(wanted, self.privacy)
+        return best_workload(workload, self.privacy)
 
     def sketch(self) -> Solution | None:
-        wanted = self.workload
-        if isinstance(wanted, Lattice):
+        workload = self.workload
+        if isinstance(workload, Lattice):
             from utmost.theory.vector.design.vectors import sketch_vector
 
-            return sketch_vector(wanted, self.privacy, self.loss, alone=True)
+            return sketch_vector(workload, self.privacy, self.loss, alone=True)
         from utmost.design.workload import sketch_workload
 
-        return sketch_workload(wanted, self.privacy)
+        return sketch_workload(workload, self.privacy)
 
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return self.strategy.point(found)
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        return self.strategy.point(engine_result)
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return self.strategy.released(drawn)
+    def released(self, sample: Any) -> dict[str, Any]:
+        return self.strategy.released(sample)
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         self.strategy.require_released(released)

@@ -114,14 +114,14 @@ class Choice(Question):
     def statement(self, source: Source, secret: bytes) -> Statement:
         return self.grouping.statement(self.scores, source, self.bounded_unit, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return self.grouping.point(self.scores, found)
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        return self.grouping.point(self.scores, engine_result)
 
     def draw(self, point: Any) -> dict[str, Any]:
         return self.released(self.grouping.draw(self.selection, self.solution, point))
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {self.selection.label: drawn}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {self.selection.label: sample}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         super().require_released(released)

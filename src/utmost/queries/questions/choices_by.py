@@ -90,9 +90,9 @@ class WholeTable:
         """The same as ledgers keep it."""
         return {}
 
-    def placed(self, kept: str) -> tuple[str, str]:
+    def placed(self, rows_clause: str) -> tuple[str, str]:
         """Which rows of a unit take part, in words, for the middle and for the end of a question's sentence."""
-        return kept, ""
+        return rows_clause, ""
 
     @property
     def of_one(self) -> str:
@@ -103,9 +103,9 @@ class WholeTable:
         """What the engine will be asked."""
         return scores.statement(source, unit, rows_each, secret)
 
-    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
+    def point(self, scores: Scores, engine_result: Mapping[str, Any]) -> Any:
         """The private point, from what the engine returned."""
-        return scores.point(found)
+        return scores.point(engine_result)
 
     def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
         """What is released, as plain data."""
@@ -180,8 +180,8 @@ class PublicKeys:
     def identity(self) -> dict[str, Any]:
         return {"by": {"columns": list(self.keys.names), "keys": self.keys.fingerprint}}
 
-    def placed(self, kept: str) -> tuple[str, str]:
-        return "", f"{kept}, by {named(self.keys.names)}"
+    def placed(self, rows_clause: str) -> tuple[str, str]:
+        return "", f"{rows_clause}, by {named(self.keys.names)}"
 
     @property
     def of_one(self) -> str:
@@ -190,8 +190,8 @@ class PublicKeys:
     def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         return scores.statement_by(source, unit, rows_each, secret, self.keys)
 
-    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
-        return scores.points(found, self.keys)
+    def point(self, scores: Scores, engine_result: Mapping[str, Any]) -> Any:
+        return scores.points(engine_result, self.keys)
 
     def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
         return selection.select_many(solution, point)
@@ -216,13 +216,13 @@ class PublicKeys:
     def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
         confidences = confidences_of(selection, solution, selected)
         chances = [confidence.right for confidence in confidences]
-        known = [chance for chance in chances if chance is not None]
+        known_chances = [chance for chance in chances if chance is not None]
         ends = [confidence.ends for confidence in confidences]
         return After(
             self.named(selection.names, ends) if any(ends) else {},
             given=selection.basis(IN_LEAST, part),
             by_law=selection.by_law,
-            probability_right=min(known) if len(known) == len(chances) else None,
+            probability_right=min(known_chances) if len(known_chances) == len(chances) else None,
             rows_within=confidences[0].rows_within,
         )
 
@@ -254,8 +254,8 @@ class PublicKeys:
 def confidences_of(selection: Selection, solution: Solution, selected: Sequence[Any]) -> list[Confidence]:
     """What each of many answers says about the truth; of equal answers it is worked out once."""
     different = {str(answer): answer for answer in selected}
-    known = {name: selection.confidence(solution, answer) for name, answer in different.items()}
-    return [known[str(answer)] for answer in selected]
+    confidences = {name: selection.confidence(solution, answer) for name, answer in different.items()}
+    return [confidences[str(answer)] for answer in selected]
 
 
 def _plain(column: list[Any]) -> list[Any]:

@@ -69,7 +69,7 @@ class ConsistentTables(CellStrategy):
         """What a row counts as in every released table; None in one whose numbers are differences."""
 
     @abstractmethod
-    def tables(self, drawn: Sequence[Any]) -> Sequence[Any]:
+    def tables(self, released_tables: Sequence[Any]) -> Sequence[Any]:
         """The wanted tables as exact fractions, estimated from the released ones."""
 
     @abstractmethod
@@ -96,8 +96,8 @@ class ConsistentTables(CellStrategy):
     def worst_is(self) -> str:
         """Which number that is, in words."""
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {label: np.asarray(table).tolist() for label, table in zip(self.labels, drawn, strict=True)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {label: np.asarray(table).tolist() for label, table in zip(self.labels, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not released:
@@ -112,13 +112,13 @@ class ConsistentTables(CellStrategy):
 
     def _listed(self, released: Mapping[str, Any]) -> list[Any]:
         """The released tables, which may come from a report, as arrays."""
-        drawn = []
+        released_tables = []
         for label, size in zip(self.labels, self.space.sizes, strict=True):
             listed = released[label]
             if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
                 raise InvalidInput(f"the table {label} has {size} cells, and as many whole numbers must be released.")
-            drawn.append(np.array(listed, dtype=object))
-        return drawn
+            released_tables.append(np.array(listed, dtype=object))
+        return released_tables
 
     def _by_key(self, tables: Sequence[Any]) -> dict[Any, Any]:
         return {

@@ -79,9 +79,9 @@ class Counts(CellCounts):
     @property
     def public(self) -> dict[str, Any]:
         texts = {name: where.text for name, where in self.conditions.items()}
-        asked = {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
+        parameters = {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
         by_any_row = {"one_row": False} if self.by_any_row else {}
-        return {**asked, **by_any_row, **(NOISY_TOTAL if self.total == "noisy" else {})}
+        return {**parameters, **by_any_row, **(NOISY_TOTAL if self.total == "noisy" else {})}
 
     @property
     def by_any_row(self) -> bool:

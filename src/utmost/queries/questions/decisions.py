@@ -87,11 +87,11 @@ class RowSum(Scores):
     def _contributions(self, source: Source) -> dict[str, Contribution]:
         return {"yes": self.summand.contribution(source, self.where.given)}
 
-    def point(self, found: Mapping[str, int]) -> int:
-        return self.space.clamp(found["yes"])
+    def point(self, engine_result: Mapping[str, int]) -> int:
+        return self.space.clamp(engine_result["yes"])
 
-    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
-        return np.clip(found["yes"], *self.space.ends)
+    def points(self, engine_result: Mapping[str, Any], keys: Keys) -> Any:
+        return np.clip(engine_result["yes"], *self.space.ends)
 
 
 def row_sum(summand: Summand, where: Where, scope: Scope, unit: Unit) -> RowSum | TieredSum:
@@ -161,8 +161,8 @@ class Decision(Selection):
         return under_prior(self.prior, of_groups, part)
 
     def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
-        others = choice_alternatives(self.space, self.border, self.privacy, self.prior)
-        return {"Utmost": {"zero-one": solution.value}, **others}
+        alternatives = choice_alternatives(self.space, self.border, self.privacy, self.prior)
+        return {"Utmost": {"zero-one": solution.value}, **alternatives}
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
         yes = solution.mechanism.yes

@@ -145,8 +145,8 @@ class TreeLevels(ConsistentTables):
             for depth, nodes in enumerate(self.tree.nodes)
         ]
 
-    def tables(self, drawn: Sequence[Any]) -> list[Any]:
-        return list(self.hierarchy.estimate(drawn))
+    def tables(self, released_tables: Sequence[Any]) -> list[Any]:
+        return list(self.hierarchy.estimate(released_tables))
 
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
         from utmost.theory.workload.design.consistent_tables import shared
@@ -235,8 +235,8 @@ class HierarchyOf(CellCounts):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"levels": list(self.levels), "by": self.by.public, "where": self.where.text}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters = {"levels": list(self.levels), "by": self.by.public, "where": self.where.text}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def identity(self) -> dict[str, Any]:

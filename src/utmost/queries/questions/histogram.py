@@ -146,4 +146,4 @@ def as_listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
             "a histogram is over one column and its categories, or two columns and a list of categories for each: "
             "histogram(['town', 'agrees'], [['Briar', 'Ash'], ['yes', 'no']], ...)."
         )
-    return [(name, _of_column(name, found)) for name, found in zip(names, lists, strict=True)]
+    return [(name, _of_column(name, column_categories)) for name, column_categories in zip(names, lists, strict=True)]

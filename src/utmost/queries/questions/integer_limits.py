@@ -16,7 +16,7 @@ def reaches_an_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) 
     """Whether one of several released lists of integers comes within its noise of an end that it is clamped to."""
     if space.lower is None or space.upper is None:
         return False
-    largest, least = max(max(each, default=0) for each in numbers), min(min(each, default=0) for each in numbers)
+    largest, least = max(max(part, default=0) for part in numbers), min(min(part, default=0) for part in numbers)
     return bool(largest + half >= space.upper or (space.lower < 0 and least - half <= space.lower))
 
 

@@ -31,9 +31,9 @@ class Kind:
     needs_most: bool = False
 
 
-def kind_of(asked: type[Aggregate] | type[Question]) -> Kind:
+def kind_of(query_class: type[Aggregate] | type[Question]) -> Kind:
     """How an aggregate, or a query that is none, is listed."""
-    needs_most = issubclass(asked, Question) and asked.needs_most
-    name = asked.name
+    needs_most = issubclass(query_class, Question) and query_class.needs_most
+    name = query_class.name
     assert isinstance(name, str), "a class of queries with several names has no entry of its own"
-    return Kind(name, asked.summary, asked.options, needs_most)
+    return Kind(name, query_class.summary, query_class.options, needs_most)

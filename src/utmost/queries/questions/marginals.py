@@ -87,17 +87,19 @@ class MarginalTables(ConsistentTables):
 
     def point(self, cells: Mapping[str, Any]) -> list[Any]:
         """The tables to be released, each summed down from one that was counted, cut to the most rows there can be."""
-        counted, start = {}, 0
+        counted_tables, start = {}, 0
         for columns in self.counted:
             shape = [self.shape[i] for i in columns]
             size = int(np.prod(shape))
-            counted[columns] = cells["count"][start : start + size].reshape(shape)
+            counted_tables[columns] = cells["count"][start : start + size].reshape(shape)
             start += size
         margins, tables = self.margins, []
         for table in margins.strategy:
             above = next(columns for columns in self.counted if set(table.columns) <= set(columns))
-            gone = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
-            counts = np.asarray(np.clip(counted[above].sum(axis=gone), 0, self.most_rows))  # a total is an array, too
+            summed_axes = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
+            counts = np.asarray(
+                np.clip(counted_tables[above].sum(axis=summed_axes), 0, self.most_rows)
+            )  # a total is an array, too
             most = MOST_ROWS if self.most_rows is None else self.most_rows
             large = most * margins.units[table] > 2**60
             axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
@@ -117,8 +119,8 @@ class MarginalTables(ConsistentTables):
             list(product(*(values[i] if i in table else [ALL] for i in range(len(values))))) for table in self.wanted
         ]
 
-    def tables(self, drawn: Sequence[Any]) -> list[Any]:
-        estimates = self.margins.estimate(drawn)
+    def tables(self, released_tables: Sequence[Any]) -> list[Any]:
+        estimates = self.margins.estimate(released_tables)
         return [estimates[table] for table in self.wanted]
 
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
@@ -219,8 +221,8 @@ class Marginals(CellCounts):
     @property
     def public(self) -> dict[str, Any]:
         tables = [list(table) for table in self.tables]
-        asked = {"tables": tables, "by": self.by.public, "where": self.where.text}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters = {"tables": tables, "by": self.by.public, "where": self.where.text}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -286,12 +288,16 @@ def _as_tables(of: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         return tuple(combinations(names, int(of)))
     if not isinstance(of, Sequence) or isinstance(of, str) or not len(of):
         raise InvalidInput(f"of is {shown(of)}; say how many columns a table has, or list them: [('town', 'age'), ()].")
-    found = []
-    for each in of:
-        listed = isinstance(each, Sequence) and not isinstance(each, str) and len(set(map(str, each))) == len(each)
-        if not listed or not all(isinstance(name, str) and name in names for name in each):
-            raise InvalidInput(f"{shown(each)} is no set of the keys' columns; these are {named(names)}, each once.")
-        found.append(tuple(name for name in names if name in each))
-    if len(set(found)) < len(found):
-        raise InvalidInput(f"{shown(next(e for i, e in enumerate(found) if e in found[:i]))} is listed twice.")
-    return tuple(found)
+    tables = []
+    for columns in of:
+        listed = (
+            isinstance(columns, Sequence)
+            and not isinstance(columns, str)
+            and len(set(map(str, columns))) == len(columns)
+        )
+        if not listed or not all(isinstance(name, str) and name in names for name in columns):
+            raise InvalidInput(f"{shown(columns)} is no set of the keys' columns; these are {named(names)}, each once.")
+        tables.append(tuple(name for name in names if name in columns))
+    if len(set(tables)) < len(tables):
+        raise InvalidInput(f"{shown(next(e for i, e in enumerate(tables) if e in tables[:i]))} is listed twice.")
+    return tuple(tables)

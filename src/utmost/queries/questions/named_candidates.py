@@ -48,15 +48,15 @@ class Tally(Scores):
         return tally_statement(source, unit, rows_each, self.cells(source), self.where.given, secret)
 
     def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
-        counted = {"rows": ones(source, self.where.given)}
-        return grouped_statement(source, unit, rows_each, keys, counted, secret, within=self.cells(source))
+        contributions = {"rows": ones(source, self.where.given)}
+        return grouped_statement(source, unit, rows_each, keys, contributions, secret, within=self.cells(source))
 
-    def point(self, found: Mapping[str, int]) -> Any:
+    def point(self, engine_result: Mapping[str, int]) -> Any:
         """The tally with every cell at most all rows, which moves neighbours no farther apart."""
-        return [min(max(found[f"c{i}"], 0), self.space.rows) for i in range(self.space.cells)]
+        return [min(max(engine_result[f"c{i}"], 0), self.space.rows) for i in range(self.space.cells)]
 
-    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
-        return np.clip(found["rows"], 0, self.space.rows).reshape(keys.size, self.space.cells)
+    def points(self, engine_result: Mapping[str, Any], keys: Keys) -> Any:
+        return np.clip(engine_result["rows"], 0, self.space.rows).reshape(keys.size, self.space.cells)
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class LongTally(Tally):
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         return tally_groups(source, unit, rows_each, self.cells(source), self.where.given, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return np.clip(found["rows"], 0, self.space.rows)
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        return np.clip(engine_result["rows"], 0, self.space.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +120,8 @@ class NamedCandidate(Selection):
         facts = self.facts(solution)
         average = facts.expected[self.loss]
         holds = f"average: {facts.basis}; worst: {facts.worst_among}"
-        tried = facts.worst_among if facts.worst_among == TRIED else ""
-        return Before(self.loss, average.value, facts.worst, average.error, tried, holds)
+        worst_among = facts.worst_among if facts.worst_among == TRIED else ""
+        return Before(self.loss, average.value, facts.worst, average.error, worst_among, holds)
 
     def confidence(self, solution: Solution, selected: int) -> Confidence:
         facts = self.facts(solution)
@@ -136,9 +136,9 @@ class NamedCandidate(Selection):
     def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
         facts = self.facts(solution)
         ours = {loss: estimate.value for loss, estimate in facts.expected.items()}
-        others = {
+        alternatives = {
             name: {loss: estimate.value for loss, estimate in losses.items()}
             for name, losses in facts.compared.items()
             if name != solution.certificate.method
         }
-        return {"Utmost": ours, **others}
+        return {"Utmost": ours, **alternatives}

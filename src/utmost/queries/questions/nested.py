@@ -144,8 +144,8 @@ class AddedCells(CellStrategy):
 
     def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
         losses = shown_with(loss)
-        others = noise_alternatives(counts_of_cells(self.cells), level, losses)
-        return {"Utmost": self._losses(losses), **others}
+        alternatives = noise_alternatives(counts_of_cells(self.cells), level, losses)
+        return {"Utmost": self._losses(losses), **alternatives}
 
     def _losses(self, losses: Sequence[str], last: bool = False) -> dict[str, float]:
         from utmost.theory.workload.design.nested_counts import sum_losses
@@ -229,9 +229,9 @@ class WeightedSums(CellStrategy):
         return off_by_more(self.solution, float(error))
 
     def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
-        losses = tuple(each for each in shown_with(loss) if each in ("absolute", "squared"))
-        ours, others = self._losses(), noise_alternatives(counts_of_cells(self.cells), level, losses)
-        return {"Utmost": {each: ours[each] for each in losses}, **others}
+        losses = tuple(shown_loss for shown_loss in shown_with(loss) if shown_loss in ("absolute", "squared"))
+        ours, alternatives = self._losses(), noise_alternatives(counts_of_cells(self.cells), level, losses)
+        return {"Utmost": {shown_loss: ours[shown_loss] for shown_loss in losses}, **alternatives}
 
     def _losses(self, last: bool = False) -> dict[str, float]:
         from utmost.theory.workload.design.strategies import count_losses

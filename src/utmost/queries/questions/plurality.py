@@ -78,10 +78,10 @@ class Plurality(Choice):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "candidates": public_of(self.candidates)}
-        asked |= {"where": self.where.text, "of": self.of}
+        parameters: dict[str, Any] = {"column": self.column, "candidates": public_of(self.candidates)}
+        parameters |= {"where": self.where.text, "of": self.of}
         judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
-        return {"question": self.name, **asked, **judged, **self.grouping.public}
+        return {"question": self.name, **parameters, **judged, **self.grouping.public}
 
     @cached_property
     def scores(self) -> Tally:

@@ -142,10 +142,10 @@ class Quantile(Choice):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "q": str(self.q)}
-        asked |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
+        parameters: dict[str, Any] = {"column": self.column, "q": str(self.q)}
+        parameters |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
         judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
-        return {"question": self.name, **asked, **judged, **self.grouping.public}
+        return {"question": self.name, **parameters, **judged, **self.grouping.public}
 
     @cached_property
     def scores(self) -> Tally:

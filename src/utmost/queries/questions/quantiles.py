@@ -94,14 +94,14 @@ class Quantiles(Question):
     @property
     def words(self) -> str:
         which = ", ".join("the median" if q == Fraction(1, 2) else f"the {float(q):g} quantile" for q in self.shares)
-        asked = f"What are {which} of {self.column}, values rounded to the nearest candidate"
-        return asking(asked, self.where, self.kept)
+        phrase = f"What are {which} of {self.column}, values rounded to the nearest candidate"
+        return asking(phrase, self.where, self.kept)
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
-        asked |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
+        parameters |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -139,14 +139,14 @@ class Quantiles(Question):
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
         space = self.space
-        cells = self.cells.clamp([found[f"c{i}"] for i in range(len(self.candidates))])
+        cells = self.cells.clamp([engine_result[f"c{i}"] for i in range(len(self.candidates))])
         return tuple((space.matrix @ np.array(cells)).tolist()) if isinstance(space, Strategy) else cells
 
-    def released(self, drawn: Any) -> dict[str, Any]:
+    def released(self, sample: Any) -> dict[str, Any]:
         label = "sum" if self.summed else "cell"
-        return {f"{label} {i + 1}": int(x) for i, x in enumerate(drawn)}
+        return {f"{label} {i + 1}": int(x) for i, x in enumerate(sample)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not all(type(value) is int for value in released.values()):
@@ -195,8 +195,11 @@ class Quantiles(Question):
 
     def compared(self) -> dict[str, dict[str, float]]:
         nested = replace(self.cells, moves="one-way")  # a row moves some of the running counts, all in one direction
-        others = noise_alternatives(nested, self.privacy, ("absolute",))
-        return {"Utmost": {"rank": self.average}, **{name: {"rank": by["absolute"]} for name, by in others.items()}}
+        alternatives = noise_alternatives(nested, self.privacy, ("absolute",))
+        return {
+            "Utmost": {"rank": self.average},
+            **{name: {"rank": by["absolute"]} for name, by in alternatives.items()},
+        }
 
     @property
     def takes_any_noise(self) -> bool:
@@ -253,18 +256,22 @@ def _place(running: Sequence[int], q: Fraction) -> int:
 
 def as_shares(shares: Any) -> tuple[Fraction, ...]:
     """The shares of several quantiles."""
-    given = listed(shares)
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not 1 <= len(given) <= MOST_SHARES:
+    share_list = listed(shares)
+    if (
+        isinstance(share_list, str | bytes)
+        or not isinstance(share_list, Sequence)
+        or not 1 <= len(share_list) <= MOST_SHARES
+    ):
         raise InvalidInput(f"q is {shown(shares)}; give a share such as 0.5, or a list of 1 to {MOST_SHARES} of them.")
     try:
-        found = tuple(as_share(q) for q in given)
+        fractions = tuple(as_share(q) for q in share_list)
     except InvalidInput:
         if isinstance(shares, list | tuple):
             raise
         raise InvalidInput(f"q is {shown(shares)}; give a list of shares between 0 and 1, such as [0.5].") from None
-    if len(set(found)) < len(found):
+    if len(set(fractions)) < len(fractions):
         raise InvalidInput(f"q is {shown(shares)}, which has a share twice; list each once.")
-    return tuple(as_rational(q) for q in found)
+    return tuple(as_rational(q) for q in fractions)
 
 
 def as_share(q: Number) -> Fraction:
@@ -280,8 +287,10 @@ def as_share(q: Number) -> Fraction:
 
 def as_candidates(candidates: Any) -> tuple[Any, ...]:
     """Public numbers in increasing order."""
-    given = listed(candidates)
-    values = [plain(x) for x in given] if isinstance(given, Sequence) else []  # a set has no order to break ties by
+    candidate_list = listed(candidates)
+    values = (
+        [plain(x) for x in candidate_list] if isinstance(candidate_list, Sequence) else []
+    )  # a set has no order to break ties by
     if len(values) > MOST_CANDIDATES:
         raise InvalidInput(
             f"there are {len(values)} candidates; give at most {MOST_CANDIDATES}, such as "

@@ -232,11 +232,11 @@ class Question(ABC):
         """What the engine will be asked; nothing is read yet, and what cannot be asked is refused here."""
 
     @abstractmethod
-    def point(self, found: Mapping[str, Any]) -> Any:
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
         """The private point, clamped to the space, from what the engine found."""
 
     @abstractmethod
-    def released(self, drawn: Any) -> dict[str, Any]:
+    def released(self, sample: Any) -> dict[str, Any]:
         """What was drawn, by name: what the ledger keeps."""
 
     def require_released(self, released: Mapping[str, Any]) -> None:
@@ -450,8 +450,8 @@ class Question(ABC):
             return "one row of each person, chosen at random"
         if unit.id is None or self.of_people:
             return ""
-        chosen = "before any condition" if unit.truncate == "table" else "for this question"
-        return f"at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id} chosen {chosen}"
+        stage = "before any condition" if unit.truncate == "table" else "for this question"
+        return f"at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id} chosen {stage}"
 
     @property
     def kept_within(self) -> str:
@@ -500,9 +500,9 @@ def as_of(of: Any, unit: Unit) -> Of:
     return "rows" if of == "rows" else "people"
 
 
-def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
+def asking(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
     """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
-    return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
+    return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"
 
 
 # ---- what is said of any question, before anything is spent ----
@@ -537,8 +537,8 @@ def _level_in_words(level: Level) -> dict[str, Any]:
 
 def proved_private(question: Question) -> Check:
     """The proof of privacy of what will be drawn; `CannotCertify` if it fails: nothing unproved is released."""
-    found = question.solution
-    check: Check = found.mechanism.prove(question.space, question.proved_level)
+    solution = question.solution
+    check: Check = solution.mechanism.prove(question.space, question.proved_level)
     if not check.passed:
         raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
     return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
@@ -564,11 +564,11 @@ def gaps_beside(question: Question) -> dict[str, Any]:
     """
     solution = question.solution
     evidence = solution.certificate.evidence
-    found = {"away": in_unit(question, evidence["away"])} if "away" in evidence else {}
-    for name, said in (("average", "gap on average"), ("noise", "gap among noise")):
+    gaps = {"away": in_unit(question, evidence["away"])} if "away" in evidence else {}
+    for name, label in (("average", "gap on average"), ("noise", "gap among noise")):
         if isinstance(evidence.get(name), float):
-            found[said] = in_unit(question, solution.value - evidence[name])
-    return found
+            gaps[label] = in_unit(question, solution.value - evidence[name])
+    return gaps
 
 
 def in_unit(question: Question, value: float | None) -> float | None:
@@ -637,11 +637,11 @@ def scaled(loss: str, value: float, step: float) -> float:
 
 
 def in_units(
-    losses: Mapping[str, Mapping[str, float]], wanted: Sequence[str], step: Fraction | float
+    losses: Mapping[str, Mapping[str, float]], shown_losses: Sequence[str], step: Fraction | float
 ) -> dict[str, dict[str, float]]:
     """Losses in steps, by mechanism and loss, as those that are shown, in the unit of the answer."""
     return {
-        name: {loss: scaled(loss, found, float(step)) for loss, found in by.items() if loss in wanted}
+        name: {loss: scaled(loss, expected, float(step)) for loss, expected in by.items() if loss in shown_losses}
         for name, by in losses.items()
     }
 
@@ -662,4 +662,6 @@ def require_reachable(question: Question, error: Fraction, name: str, with_chanc
 def with_rounding(losses: dict[str, dict[str, float]], off: float) -> dict[str, dict[str, float]]:
     """Losses by mechanism and loss, and what rounding values adds to all of them at most: they see the same values."""
     more = {"absolute": off, "squared": off**2}
-    return {name: {loss: found + more.get(loss, 0.0) for loss, found in by.items()} for name, by in losses.items()}
+    return {
+        name: {loss: expected + more.get(loss, 0.0) for loss, expected in by.items()} for name, by in losses.items()
+    }

@@ -117,7 +117,7 @@ class RangesOfCells(CellStrategy):
         return {
             "Utmost": {"absolute": self.average("absolute"), "squared": self.solution.value},
             "noise on cells, added up": {"absolute": added, "squared": variance},
-            "noise on every range": {each: on_ranges.mean(each) for each in ("absolute", "squared")},
+            "noise on every range": {shown_loss: on_ranges.mean(shown_loss) for shown_loss in ("absolute", "squared")},
         }
 
     @property
@@ -177,9 +177,9 @@ class Ranges(CellCounts):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
-        asked |= {"where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
+        parameters |= {"where": self.where.text, "of": self.of}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def posed(self) -> dict[str, Any]:

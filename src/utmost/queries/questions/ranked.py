@@ -112,10 +112,10 @@ class RankedQuantiles(Selection):
         mechanism = solution.mechanism
         if is_by_cdf(solution):
             return self._read_off(solution, points)
-        drawn = [[int(place) for place in mechanism.sample(counts)] for counts in points]
+        samples = [[int(place) for place in mechanism.sample(counts)] for counts in points]
         return [
             [[places[at], min(places[at : at + 3]), max(places[at : at + 3])] for at in range(0, len(places), 3)]
-            for places in drawn
+            for places in samples
         ]
 
     def _read_off(self, solution: Solution, points: Any) -> list[Any]:
@@ -139,9 +139,9 @@ class RankedQuantiles(Selection):
         from utmost.theory.selection.ranks import nodes_left
 
         laws, branching = solution.mechanism.laws, solution.problem.data["branching"]
-        left = nodes_left(self.grid.size, branching, len(laws))
+        nodes_in_prefix = nodes_left(self.grid.size, branching, len(laws))
         nodes = len(laws) * (branching - 1) + 1
-        return [rank_half_widths(laws[0], q, nodes)[left] for q in self.shares]
+        return [rank_half_widths(laws[0], q, nodes)[nodes_in_prefix] for q in self.shares]
 
     def require(self, selected: Any) -> None:
         require_places(selected, len(self.shares), self.grid.size)
@@ -261,9 +261,15 @@ class Ranked(Choice):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
-        asked |= {**self.grid_of.public, "whole": self.whole, "one": self.one, "where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform", **self.grouping.public}
+        parameters: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
+        parameters |= {
+            **self.grid_of.public,
+            "whole": self.whole,
+            "one": self.one,
+            "where": self.where.text,
+            "of": self.of,
+        }
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform", **self.grouping.public}
 
     @cached_property
     def scores(self) -> LongTally:
@@ -306,10 +312,10 @@ def as_step(grid: Candidates) -> str:
 def require_places(listed: Any, many: int, size: int) -> list[list[int]]:
     """The places of quantiles and of the ends of their intervals; a report may hold anything."""
     fits = isinstance(listed, list) and len(listed) == many
-    for each in listed if fits else ():
-        whole = isinstance(each, list) and len(each) == 3 and all(type(at) is int for at in each)
-        fits = fits and whole and 0 <= each[1] <= each[0] <= each[2] < size
+    for triple in listed if fits else ():
+        whole = isinstance(triple, list) and len(triple) == 3 and all(type(at) is int for at in triple)
+        fits = fits and whole and 0 <= triple[1] <= triple[0] <= triple[2] < size
     if not fits:
         raise InvalidInput(f"of {many} quantiles the places of a candidate and of two ends are released.")
-    found: list[list[int]] = listed
-    return found
+    places: list[list[int]] = listed
+    return places

@@ -144,10 +144,13 @@ class RowErrors:
 
     def compared(self) -> dict[str, Losses]:
         """The largest expected losses with the expected rows; without these, of one row: all fall alike with more."""
-        others = self.ratio.alternatives(self.space, self.level)
+        alternatives = self.ratio.alternatives(self.space, self.level)
         losses = {
             name: {loss: self._with_expected(value, loss) for loss, value in by_loss.items()}
-            for name, by_loss in {"Utmost": self.largest, **{n: self._shown(by) for n, by in others.items()}}.items()
+            for name, by_loss in {
+                "Utmost": self.largest,
+                **{n: self._shown(by) for n, by in alternatives.items()},
+            }.items()
         }
         return with_rounding(losses, self.ratio.off_by_rounding) if self.sizes else losses
 
@@ -218,8 +221,8 @@ def _by_key(rows: Mapping[Any, Any] | list[Any], labels: Sequence[Any]) -> list[
                 f"expected_rows has no number for the key {shown(missing[0])}; give one for each key, or "
                 "one number for all."
             )
-        known = set(labels)
-        unknown = [label for label in rows if label not in known]
+        label_set = set(labels)
+        unknown = [label for label in rows if label not in label_set]
         if unknown:
             raise InvalidInput(
                 f"expected_rows has a number for {shown(unknown[0])}, which is none of the keys; leave it out."

@@ -94,8 +94,8 @@ class RowsPerPerson(CellCounts):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"question": self.name, "where": self.where.text, "largest": self.largest}
-        return {**asked, "loss": self.loss, "prior": "uniform"}
+        parameters = {"question": self.name, "where": self.where.text, "largest": self.largest}
+        return {**parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def workload(self) -> Lattice:

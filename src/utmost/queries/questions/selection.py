@@ -81,10 +81,10 @@ class Scores(ABC):
         raise NotImplementedError("these are not counted by keys")
 
     @abstractmethod
-    def point(self, found: Mapping[str, Any]) -> Any:
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
         """The scores of the whole table, clamped to their space, from what the engine returned."""
 
-    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
+    def points(self, engine_result: Mapping[str, Any], keys: Keys) -> Any:
         """The scores of every group, clamped to their space, in the order of the keys."""
         raise NotImplementedError("these are not counted by keys")
 

@@ -65,9 +65,9 @@ class ShareFinding:
 
     def __str__(self) -> str:
         low, high = self.interval
-        asked = {"greater": "above", "less": "below"}.get(self.alternative, "other than")
+        side = {"greater": "above", "less": "below"}.get(self.alternative, "other than")
         return (
-            f"share {asked} {self.theta:g}: p-value {self.p_value:.4g}; {self.confidence:.0%} interval of the share in "
+            f"share {side} {self.theta:g}: p-value {self.p_value:.4g}; {self.confidence:.0%} interval of the share in "
             f"the population: {low:.4g} to {high:.4g}"
         )
 
@@ -124,8 +124,8 @@ class Share(Question):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"question": self.name, "where": self.where.text, "among": self.among, "of": self.of}
-        return {**asked, "loss": self.loss, "prior": "uniform"}
+        parameters = {"question": self.name, "where": self.where.text, "among": self.among, "of": self.of}
+        return {**parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def space(self) -> Line:
@@ -139,11 +139,11 @@ class Share(Question):
     def statement(self, source: Source, secret: bytes) -> Statement:
         return statement(source, self.bounded_unit, 1, {"count": ones(source, self.where.given)}, secret)
 
-    def point(self, found: Mapping[str, int]) -> int:
-        return self.space.clamp(found["count"])
+    def point(self, engine_result: Mapping[str, int]) -> int:
+        return self.space.clamp(engine_result["count"])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {"count": int(drawn), "blur": uniform_integer(BITS)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {"count": int(sample), "blur": uniform_integer(BITS)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not all(type(value) is int for value in released.values()):
@@ -191,5 +191,5 @@ class Share(Question):
     def compared(self) -> dict[str, dict[str, float]]:
         losses = tuple(loss for loss in shown_with(self.loss) if loss in OF_SHARES)
         ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
-        others = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
-        return in_units({"Utmost": ours, **others}, losses, self.step)
+        alternatives = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
+        return in_units({"Utmost": ours, **alternatives}, losses, self.step)

@@ -88,11 +88,11 @@ class ShareLeftOut(Question):
     def statement(self, source: Source, secret: bytes) -> Statement:
         return people_by_loss(source, self.terms.unit, self.where.given, PARTS, secret)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.space.clamp([found[name] for name in PARTS])
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([engine_result[name] for name in PARTS])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {name: int(x) for name, x in zip(PARTS, drawn, strict=True)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {name: int(x) for name, x in zip(PARTS, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not all(type(value) is int for value in released.values()):
@@ -145,11 +145,11 @@ class ShareLeftOut(Question):
         """The largest expected losses of one person: all fall alike with more."""
         from utmost.theory.estimates.design.mean import mean_alternatives
 
-        others = mean_alternatives(self.space, self.privacy, 1)
-        shown = [loss for loss in shown_with(self.loss) if loss in OF_SHARES]
+        alternatives = mean_alternatives(self.space, self.privacy, 1)
+        loss_names = [loss for loss in shown_with(self.loss) if loss in OF_SHARES]
         return {
             "Utmost": self.losses_at(0),
-            **{name: {loss: losses[loss] for loss in shown} for name, losses in others.items()},
+            **{name: {loss: losses[loss] for loss in loss_names} for name, losses in alternatives.items()},
         }
 
     def after(self, released: Mapping[str, Any]) -> After:

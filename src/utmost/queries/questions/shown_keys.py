@@ -88,14 +88,14 @@ class ShownKeys(Question):
         keys_each = self.selection.keys_each
         return holders_statement(source, self.bounded_unit, self.by, keys_each, holding, {}, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Found:
-        return self.selection.point(found, ())
+    def point(self, engine_result: Mapping[str, Any]) -> Found:
+        return self.selection.point(engine_result, ())
 
     def draw(self, point: Found) -> dict[str, Any]:
         return self.released(self.selection.draw(self.solution.mechanism, point))
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        keys, _ = drawn
+    def released(self, sample: Any) -> dict[str, Any]:
+        keys, _ = sample
         return {"keys": written_keys(keys)}
 
     def value(self, released: Mapping[str, Any]) -> list[Any]:

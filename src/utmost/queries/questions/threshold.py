@@ -79,9 +79,9 @@ class Threshold(Choice):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
+        parameters = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
         judged = {"loss": self.loss, "prior": prior_text(self.prior)}
-        return {"question": self.name, **asked, **judged, **self.grouping.public}
+        return {"question": self.name, **parameters, **judged, **self.grouping.public}
 
     @cached_property
     def scores(self) -> RowSum | TieredSum:

@@ -84,8 +84,8 @@ class TieredSum(Scores):
             parts[f"t{place}"] = Contribution(both, row.value, row.least, row.most)
         return statement(source, self.unit, rows_each, parts, secret)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.space.clamp([found[f"t{place}"] for place in range(len(self.space.lines))])
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([engine_result[f"t{place}"] for place in range(len(self.space.lines))])
 
 
 def require_uniform(space: Tiers, prior: Any, privacy: Level) -> None:
@@ -136,8 +136,8 @@ class TieredDecision(Selection):
         return best_tiered_choice(self.space, self.border, self.privacy)
 
     def select(self, solution: Solution, point: Any) -> bool:
-        drawn = solution.mechanism.sample(point)
-        return bool(drawn[0] if isinstance(drawn, tuple) else drawn)
+        sample = solution.mechanism.sample(point)
+        return bool(sample[0] if isinstance(sample, tuple) else sample)
 
     def require(self, selected: Any) -> None:
         if not isinstance(selected, bool):
@@ -161,8 +161,10 @@ class TieredDecision(Selection):
         from utmost.theory.scalar.design.tiers import choice_errors
 
         errors = choice_errors(self.space, self.border, self.privacy)
-        others = {name: {"zero-one": value} for name, value in errors.items() if name != solution.certificate.method}
-        return {"Utmost": {"zero-one": solution.value}, **others}
+        alternatives = {
+            name: {"zero-one": value} for name, value in errors.items() if name != solution.certificate.method
+        }
+        return {"Utmost": {"zero-one": solution.value}, **alternatives}
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
         return (*spent_of_tiers(self.unit, self.space, self.privacy), *solution.certificate.notes)
@@ -215,8 +217,8 @@ class TieredCount(Question):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"question": self.name, "where": self.where.text, "of": self.of}
-        return {**asked, "loss": self.loss, "prior": "uniform", "unbiased": self.unbiased}
+        parameters = {"question": self.name, "where": self.where.text, "of": self.of}
+        return {**parameters, "loss": self.loss, "prior": "uniform", "unbiased": self.unbiased}
 
     @property
     def space(self) -> Tiers:
@@ -234,8 +236,8 @@ class TieredCount(Question):
     def statement(self, source: Source, secret: bytes) -> Statement:
         return self.scores.statement(source, self.terms.unit, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.scores.point(found)
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
+        return self.scores.point(engine_result)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,8 +245,8 @@ class TieredCount(Question):
         parts = self.solution.mechanism.parts
         return ("count",) if len(parts) == 1 else tuple(f"tier {'+'.join(str(t + 1) for t in part)}" for part in parts)
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {name: int(one) for name, one in zip(self.names, drawn, strict=True)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {name: int(one) for name, one in zip(self.names, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if set(released) != set(self.names) or not all(type(value) is int for value in released.values()):
@@ -278,12 +280,12 @@ class TieredCount(Question):
         from utmost.theory.scalar.design.tiers import tiered_counts
 
         losses, mechanism = shown_with(self.loss), self.solution.mechanism
-        others: dict[str, dict[str, float]] = {}
+        alternatives: dict[str, dict[str, float]] = {}
         for name, way in tiered_counts(self.space, self.privacy, self.loss, self.unbiased):
             if way is not mechanism and name != self.solution.certificate.method:
                 by_loss = {loss: way.expected(loss) for loss in losses}
-                others[name] = min(by_loss, others.get(name, by_loss), key=lambda losses: losses[self.loss])
-        return {"Utmost": {loss: mechanism.expected(loss) for loss in losses}, **others}
+                alternatives[name] = min(by_loss, alternatives.get(name, by_loss), key=lambda losses: losses[self.loss])
+        return {"Utmost": {loss: mechanism.expected(loss) for loss in losses}, **alternatives}
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -54,11 +54,11 @@ class CategoryCounts(Scores):
     where: Where
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        counted = {"count": ones(source, self.where.given)}
-        return grouped_statement(source, unit, rows_each, self.keys, counted, secret)
+        contributions = {"count": ones(source, self.where.given)}
+        return grouped_statement(source, unit, rows_each, self.keys, contributions, secret)
 
-    def point(self, found: Mapping[str, Any]) -> list[int]:
-        counts: list[int] = np.clip(found["count"], 0, self.space.rows).tolist()
+    def point(self, engine_result: Mapping[str, Any]) -> list[int]:
+        counts: list[int] = np.clip(engine_result["count"], 0, self.space.rows).tolist()
         return counts
 
 
@@ -100,8 +100,8 @@ class TopList(Selection):
 
     def require(self, selected: Any) -> None:
         places = selected if isinstance(selected, list) else []
-        known = all(type(at) is int and 0 <= at < len(self.labels) for at in places)
-        if not known or len(places) != self.k or len(set(places)) < self.k:
+        in_range = all(type(at) is int and 0 <= at < len(self.labels) for at in places)
+        if not in_range or len(places) != self.k or len(set(places)) < self.k:
             raise InvalidInput(f"{self.k} different candidates are named, each by its place in the list.")
 
     def values(self, selected: list[int]) -> Sequence[Any]:
@@ -123,10 +123,10 @@ class TopList(Selection):
         from utmost.theory.selection.design.top_lists import candidates
         from utmost.theory.selection.top_lists import missed
 
-        others = {
+        alternatives = {
             way.name: {MISSED: missed(way, self.space)[0]} for way in candidates(self.space, self.k, self.privacy)
         }
-        return {"Utmost": {MISSED: solution.value}, **others}
+        return {"Utmost": {MISSED: solution.value}, **alternatives}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -171,9 +171,9 @@ class Top(Choice):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "k": self.k}
-        asked |= {"candidates": public_of(self.candidates), "where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters: dict[str, Any] = {"column": self.column, "k": self.k}
+        parameters |= {"candidates": public_of(self.candidates), "where": self.where.text, "of": self.of}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @cached_property
     def scores(self) -> CategoryCounts:

@@ -104,8 +104,8 @@ class TopFound(ByFoundKeys):
         return self._missed[0]
 
     def compared(self) -> dict[str, dict[str, float]]:
-        counted = super().compared()
-        return {**counted, "Utmost": {MISSED: self.average, **counted["Utmost"]}}
+        count_losses = super().compared()
+        return {**count_losses, "Utmost": {MISSED: self.average, **count_losses["Utmost"]}}
 
     @cached_property
     def _missed(self) -> tuple[float, float]:
@@ -120,9 +120,9 @@ class TopFound(ByFoundKeys):
         counts = holders - thresholds
         if mechanism.noise is not None:
             counts = holders + drawn_in_floats(mechanism.noise.noise, counts.shape, rng)
-        shown = np.where(holders >= thresholds, counts.astype(float), -np.inf)
-        places, k = largest(shown, self.k), min(self.k, ZIPF)
-        is_shown = np.isfinite(np.take_along_axis(shown, places, axis=1))
+        shown_counts = np.where(holders >= thresholds, counts.astype(float), -np.inf)
+        places, k = largest(shown_counts, self.k), min(self.k, ZIPF)
+        is_shown = np.isfinite(np.take_along_axis(shown_counts, places, axis=1))
         share = ((places < k) & is_shown).sum(axis=1) / k
         return float(1 - share.mean()), float(share.std() / np.sqrt(SAMPLED))
 
