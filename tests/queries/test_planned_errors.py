@@ -123,7 +123,7 @@ def test_a_coarse_grid_counts_in_the_error_of_a_sum_of_at_most_so_many_rows():
     for target in ((20_000, None), (20_000, 0.9)):
         with pytest.raises(InvalidInput, match="rounding at most 3,000 rows to 20 alone"):
             s.allot({plan: target})
-    assert s.allot({plan: (40_000, 0.9)}).plans[0].question.off_by_more(40_000) <= 0.1
+    assert s.allot({plan: (40_000, 0.9)}).plans[0].question.probability_off_by_more(40_000) <= 0.1
     assert not s.plan.sum("x", 0, 1000, privacy=1).before.from_rounding
     by = s.plan.sum("x", 0, 1000, privacy=1, grid=20, by=um.keys(g=["large", "small"]))
     assert by.before.from_rounding == pytest.approx(30_000)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from utmost.queries.units import Unit
 
 
-def asking(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
+def question_in_words(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
     """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
     return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"
 
@@ -63,7 +63,7 @@ class Setting:
         What the mechanism is designed for.
     grouped : bool
         Whether there is one answer for each of several groups.
-    listed : bool
+    tabulated : bool
         Whether the noise is tabulated step by step, so that there may not be many steps.
     """
 
@@ -74,7 +74,7 @@ class Setting:
     most_rows: int | None = None
     loss: str = "absolute"
     grouped: bool = False
-    listed: bool = False
+    tabulated: bool = False
 
     @property
     def moves(self) -> Moves:
@@ -117,7 +117,7 @@ class Aggregate(ABC):
     Attributes
     ----------
     setting : Setting
-        The public circumstances; a query puts its own in by `settled`.
+        The public circumstances; a query puts its own in by `in_setting`.
     """
 
     name: ClassVar[str]
@@ -152,7 +152,7 @@ class Aggregate(ABC):
             Whether the report says if values were rounded; reports of Utmost 0.2 do not.
         """
 
-    def settled(self, setting: Setting) -> Self:
+    def in_setting(self, setting: Setting) -> Self:
         """The same aggregate in a setting, with everything resolved that follows from it, such as a default step."""
         return replace(self, setting=setting)
 
@@ -227,7 +227,7 @@ class Aggregate(ABC):
         return False
 
     @property
-    def one_kind(self) -> bool:
+    def shares_unit(self) -> bool:
         """Whether all its numbers share a unit, so that a picture may set them side by side."""
         return True
 
@@ -264,7 +264,9 @@ class Aggregate(ABC):
         ending : str
             What the answer is to the noisy number, from a comma on; empty where that is the answer.
         """
-        return asking(", ".join(filter(None, (self.phrase, self.clamped))), where, rows_clause, ending)
+        return question_in_words(
+            ", ".join(filter(None, (self.phrase, self.clamping_in_words))), where, rows_clause, ending
+        )
 
     @property
     def found_phrase(self) -> str:
@@ -277,7 +279,7 @@ class Aggregate(ABC):
         return {}
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         """What is done to values before they contribute, in words; empty where nothing is."""
         return ""
 
@@ -367,7 +369,7 @@ class Ratio(Aggregate):
 
     @property
     @abstractmethod
-    def holds(self) -> str:
+    def error_basis(self) -> str:
         """What the expected error rests on."""
 
     def rows(

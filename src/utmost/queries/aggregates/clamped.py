@@ -51,7 +51,7 @@ class Clamped(Aggregate):
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
         return cls(column=public["column"], lower=public["lower"], upper=public["upper"])
 
-    def settled(self, setting: Setting) -> Self:
+    def in_setting(self, setting: Setting) -> Self:
         return replace(self, setting=setting, column=as_column(self.column))
 
     @cached_property

@@ -27,7 +27,7 @@ class ClampedColumn:
     lower, upper : number
         Values beyond count as these.
     grid : number or None
-        The step that values are rounded to; None until `settled` has chosen one.
+        The step that values are rounded to; None until `with_grid` has chosen one.
     whole : bool or None
         Whether the column is of an integer type; None where only a report is at hand, which states the grid.
     rounded_values : bool or None
@@ -48,7 +48,7 @@ class ClampedColumn:
         names = ("column", "lower", "upper", "grid")
         return cls(**{name: public[name] for name in names}, rounded_values=rounded_values)
 
-    def settled(self, setting: Setting, most_steps: int) -> ClampedColumn:
+    def with_grid(self, setting: Setting, most_steps: int) -> ClampedColumn:
         """The same with its grid: the one that was named, or one that follows from public things (`steps.py`)."""
         grid = self.grid
         if grid is None:

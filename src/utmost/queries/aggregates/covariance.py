@@ -24,7 +24,15 @@ from utmost.exact import as_literal, as_rational, show_rational
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
-from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, asking, in_unit
+from utmost.queries.aggregates.aggregate import (
+    Estimates,
+    Integers,
+    Ratio,
+    Setting,
+    all_in_unit,
+    in_unit,
+    question_in_words,
+)
 from utmost.queries.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, is_exact
 from utmost.queries.options import COLUMN, EXPECTED_ROWS, GRID, WHERE, Option, read_range
 from utmost.queries.predicate import Where
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
 MOST_AREA, MOST_MULTIPLE = 2**24, 2**24
 """Up to which product of both widths in steps it stands for 1, and the largest multiple that may: its square and the
 noise are far below 2^63."""
-HOLDS = (
+ERROR_BASIS = (
     "of the covariance, to first order; the upper end is for values that nearly all lie at one end of each range, the "
     "lower one for uncorrelated values in the middle of both; where it is more than a tenth of the worst it is too "
     "large, for answers lie within that; worst: the largest covariance there can be"
@@ -105,7 +113,7 @@ class Covariance(Ratio):
     rounded_values: Any = None
 
     @property
-    def one_kind(self) -> bool:
+    def shares_unit(self) -> bool:
         return False
 
     def words_without(self, names: Sequence[str]) -> str:
@@ -121,20 +129,20 @@ class Covariance(Ratio):
         parameters = {name: public[name] for name in names}
         return cls(**parameters, rounded_values=public.get("rounded_values", False if says_rounding else None))
 
-    def settled(self, setting: Setting) -> Covariance:
-        settled = replace(self, setting=setting, x=as_column(self.x), y=as_column(self.y))
+    def in_setting(self, setting: Setting) -> Covariance:
+        aggregate = replace(self, setting=setting, x=as_column(self.x), y=as_column(self.y))
         rounded = self.rounded_values
         if self.whole is not None:
-            rounded = [not is_exact(*pair) for pair in zip(self.whole, settled.grids, strict=True)]
-        if rounded is not None and not (isinstance(rounded, list) and [type(one) for one in rounded] == [bool, bool]):
+            rounded = [not is_exact(*pair) for pair in zip(self.whole, aggregate.grids, strict=True)]
+        if rounded is not None and not (isinstance(rounded, list) and [type(flag) for flag in rounded] == [bool, bool]):
             raise InvalidInput(f"rounded_values is {shown(rounded)}; it says of both columns whether they are rounded.")
-        if settled.multiple > MOST_MULTIPLE:
+        if aggregate.multiple > MOST_MULTIPLE:
             raise InvalidInput(
-                f"the ranges have {settled.widths[0]} and {settled.widths[1]} steps, whose least common multiple "
-                f"{settled.multiple:.3g} is squared: at most 2^24; choose coarser x_grid and y_grid, with equally many "
-                "steps if you can."
+                f"the ranges have {aggregate.widths[0]} and {aggregate.widths[1]} steps, whose least common multiple "
+                f"{aggregate.multiple:.3g} is squared: at most 2^24; choose coarser x_grid and y_grid, with equally "
+                "many steps if you can."
             )
-        return replace(settled, rounded_values=rounded)
+        return replace(aggregate, rounded_values=rounded)
 
     @cached_property
     def grids(self) -> tuple[Grid, Grid]:
@@ -212,13 +220,14 @@ class Covariance(Ratio):
         )
         assert u.taking_part is not None, "only some rows have a value"
         assert w.taking_part is not None, "only some rows have a value"
-        both = u.taking_part & w.taking_part
+        has_both = u.taking_part & w.taking_part
         (wide, high), unit = self.widths, self.weight
         scale = unit // self.area
         pairs = ((less_u, less_w, scale), (less_u, w, scale), (u, less_w, scale), (u, w, scale))
         squares = ((u, less_u, unit // wide**2), (w, less_w, unit // high**2))
         return tuple(
-            Contribution(both, one.value * other.value * scale, 0, unit) for one, other, scale in pairs + squares
+            Contribution(has_both, first.value * second.value * scale, 0, unit)
+            for first, second, scale in pairs + squares
         )
 
     def estimates(self, sums: Sequence[Integers], mechanism: NoisyVector, confidence: float = CONFIDENCE) -> Estimates:
@@ -308,8 +317,8 @@ class Covariance(Ratio):
         return sum(self._rounding_errors) / 2 * self._units["covariance"]
 
     @property
-    def holds(self) -> str:
-        return HOLDS
+    def error_basis(self) -> str:
+        return ERROR_BASIS
 
     # ---- description ----
 
@@ -333,10 +342,10 @@ class Covariance(Ratio):
         return parameters if self.rounded_values is None else {**parameters, "rounded_values": self.rounded_values}
 
     def words(self, where: Where, rows_clause: str, ending: str) -> str:
-        return asking(self.phrase, where, rows_clause, ending)  # which has both ranges
+        return question_in_words(self.phrase, where, rows_clause, ending)  # which has both ranges
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         return " and ".join(
             f"{column} {words}" for column, words in zip((self.x, self.y), self._ranges_in_words, strict=True)
         )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from utmost.mechanism.noise.lattice import NoisyVector
     from utmost.queries.units import Unit
 
-HOLDS = (
+ERROR_BASIS = (
     "to first order; the upper end is for a mean at an end of the range, the lower one for a mean in its "
     "middle; where it is more than a tenth of the range, or more than the mean is away from an end, it is too "
     "large, for answers lie within the range; worst: the range"
@@ -57,14 +57,14 @@ class Mean(Ratio):
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
         return cls(values=ClampedColumn.from_public(public, says_rounding))
 
-    def settled(self, setting: Setting) -> Self:
-        settled = replace(self, setting=setting, values=self.values.settled(setting, most_steps_of_sums(setting)))
-        if not settled.values.width:
+    def in_setting(self, setting: Setting) -> Self:
+        mean = replace(self, setting=setting, values=self.values.with_grid(setting, most_steps_of_sums(setting)))
+        if not mean.values.width:
             raise InvalidInput(
                 f"lower and upper are both {shown(self.values.lower)}, so the mean is public already; give a wider "
                 "range."
             )
-        return settled
+        return mean
 
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
         return distances_to_ends(source, self.values.column, self.values.steps, where)
@@ -146,8 +146,8 @@ class Mean(Ratio):
         return float(self.values.rounding_error)
 
     @property
-    def holds(self) -> str:
-        return HOLDS
+    def error_basis(self) -> str:
+        return ERROR_BASIS
 
     # ---- description ----
 
@@ -160,7 +160,7 @@ class Mean(Ratio):
         return self.values.public
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         return self.values.words
 
     @property

@@ -56,9 +56,9 @@ class Sum(Aggregate):
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
         return cls(values=ClampedColumn.from_public(public, says_rounding))
 
-    def settled(self, setting: Setting) -> Self:
-        most = max(1, MOST_LISTED // setting.rows_each) if setting.listed else most_steps_of_sums(setting)
-        values = self.values.settled(setting, most)
+    def in_setting(self, setting: Setting) -> Self:
+        most = max(1, MOST_LISTED // setting.rows_each) if setting.tabulated else most_steps_of_sums(setting)
+        values = self.values.with_grid(setting, most)
         if self.values.grid is None and values.rounded_values and not setting.grouped and setting.loss not in OF_RATIOS:
             raise InvalidInput(
                 f"loss is {shown(setting.loss)}, which counts steps of the grid, and values are not whole numbers; "
@@ -142,7 +142,7 @@ class Sum(Aggregate):
         return self.values.public
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         return self.values.words
 
     @property

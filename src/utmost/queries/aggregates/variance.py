@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MOST_WIDTH = 2**24
 """How many steps a range may have, so that squares of steps and their noise stay far below 2^63."""
-HOLDS = (
+ERROR_BASIS = (
     "of the variance, to first order; the upper end is for values that nearly all lie at one end of the range, the "
     "lower one for values spread about evenly over it; where it is more than a tenth of the worst, or more than the "
     "variance itself, it is too large, for answers lie between 0 and that; worst: the largest variance there can be"
@@ -65,13 +65,13 @@ class Variance(Ratio):
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
         return cls(values=ClampedColumn.from_public(public, says_rounding))
 
-    def settled(self, setting: Setting) -> Self:
-        values = self.values.settled(setting, most_squared(self.values.lower, self.values.upper))
+    def in_setting(self, setting: Setting) -> Self:
+        values = self.values.with_grid(setting, most_squared(self.values.lower, self.values.upper))
         require_width(values.steps)
         return replace(self, setting=setting, values=values)
 
     @property
-    def one_kind(self) -> bool:
+    def shares_unit(self) -> bool:
         return False
 
     @property
@@ -192,8 +192,8 @@ class Variance(Ratio):
         return off**2 if loss == "squared" else off
 
     @property
-    def holds(self) -> str:
-        return HOLDS
+    def error_basis(self) -> str:
+        return ERROR_BASIS
 
     # ---- description ----
 
@@ -206,7 +206,7 @@ class Variance(Ratio):
         return self.values.public
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         return self.values.words
 
     @property

@@ -21,7 +21,7 @@ from utmost.queries.cells import EXACT, edge_cells, tally_statement
 from utmost.queries.options import COLUMN, EDGES, OF, WHERE
 from utmost.queries.questions.cell_counts import CellCounts
 from utmost.queries.questions.nested import MAY_FALL, NestedStrategy, increasing, nested_strategy, running_counts
-from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.queries.questions.question import as_loss, as_of, question_in_words
 from utmost.space.integers import Lattice
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Cdf(CellCounts):
     name = "cdf"
     summary = "how many rows lie at or below each of several edges"
     options: ClassVar = (COLUMN, EDGES, WHERE, OF)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     edges: Any
@@ -52,10 +52,10 @@ class Cdf(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
+        self.set_fields(loss=as_loss(self.loss))
         if not isinstance(self.monotone, bool):
             raise InvalidInput(f"monotone is {shown(self.monotone)}; say False for the noisy counts themselves.")
-        self.settle(column=as_column(self.column), edges=_edges(self.edges), of=as_of(self.of, self.terms.unit))
+        self.set_fields(column=as_column(self.column), edges=_edges(self.edges), of=as_of(self.of, self.terms.unit))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -70,7 +70,9 @@ class Cdf(CellCounts):
     def words(self) -> str:
         first, last = self.edges[0], self.edges[-1]
         at = f"each of {len(self.edges)} edges from {first} to {last}" if len(self.edges) > 1 else f"{first}"
-        return asking(f"How many {self.of} have {self.column} at or below {at}", self.where, self.kept)
+        return question_in_words(
+            f"How many {self.of} have {self.column} at or below {at}", self.where, self.rows_clause
+        )
 
     @property
     def one_row_note(self) -> str:

@@ -59,13 +59,13 @@ class Counts(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
+        self.set_fields(loss=as_loss(self.loss))
         listed = {name: where_from_text(w) if isinstance(w, str) else w for name, w in dict(self.conditions).items()}
         if not 1 <= len(listed) <= MOST_CONDITIONS:
             raise InvalidInput(
                 f"there are {len(listed)} conditions; give 1 to {MOST_CONDITIONS}: all of them share one level."
             )
-        self.settle(conditions=listed, of=as_of(self.of, self.terms.unit))
+        self.set_fields(conditions=listed, of=as_of(self.of, self.terms.unit))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,7 +74,8 @@ class Counts(CellCounts):
 
     @property
     def words(self) -> str:
-        return f"How many {self.of}{self.kept_within} have each of: {'; '.join(map(str, self.conditions.values()))}?"
+        conditions = "; ".join(map(str, self.conditions.values()))
+        return f"How many {self.of}{self.rows_clause_mid_sentence} have each of: {conditions}?"
 
     @property
     def public(self) -> dict[str, Any]:
@@ -89,7 +90,7 @@ class Counts(CellCounts):
         return self.of_people and not self.one_row
 
     @property
-    def of_one_row(self) -> bool:
+    def uses_one_row_each(self) -> bool:
         return self.of_people and self.one_row
 
     @cached_property

@@ -118,7 +118,7 @@ class Decision(Selection):
     """
 
     label: ClassVar = "yes"
-    plain: ClassVar = bool
+    answer_type: ClassVar = bool
 
     space: Line
     border: int
@@ -126,7 +126,7 @@ class Decision(Selection):
     prior: Floats | None
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": "zero-one", "prior": self.prior, "border": self.border}
 
     def design(self) -> Solution:
@@ -157,10 +157,10 @@ class Decision(Selection):
         right = chances[blocks.no :] if selected else chances[: blocks.no]
         return Confidence(right=float(right.sum() / chances.sum()) if chances.sum() > 0 else 0.5)
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return under_prior(self.prior, of_groups, part)
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         alternatives = choice_alternatives(self.space, self.border, self.privacy, self.prior)
         return {"Utmost": {"zero-one": solution.value}, **alternatives}
 
@@ -176,7 +176,7 @@ def decision(scores: RowSum | TieredSum, border: int, privacy: Level, prior: Flo
     return Decision(scores.space, border, privacy, prior)
 
 
-def judged_by(scores: RowSum | TieredSum, loss: Any, prior: Any, privacy: Level) -> dict[str, Any]:
+def checked_loss_and_prior(scores: RowSum | TieredSum, loss: Any, prior: Any, privacy: Level) -> dict[str, Any]:
     """The loss and the prior of a decision, checked."""
     loss = as_loss(loss, LOSSES)
     if isinstance(scores, TieredSum):
@@ -198,12 +198,12 @@ def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats 
     """
     yes, no = line.last - first_yes + 1, first_yes - line.first
     losses = {}
-    for name, (tail, wide) in tails(line.reach, line.reach, level).items():
-        errors = tail(np.arange(1.0, min(max(yes, no), wide) + 1))
+    for name, (tail, width) in tails(line.reach, line.reach, level).items():
+        errors = tail(np.arange(1.0, min(max(yes, no), width) + 1))
         if prior is None:
             value = (errors[:yes].sum() + errors[:no].sum()) / line.points
         else:
-            behind = np.concatenate([np.arange(no)[::-1], np.arange(yes)])
-            value = prior @ np.where(behind < len(errors), errors[np.minimum(behind, len(errors) - 1)], 0.0)
+            steps = np.concatenate([np.arange(no)[::-1], np.arange(yes)])
+            value = prior @ np.where(steps < len(errors), errors[np.minimum(steps, len(errors) - 1)], 0.0)
         losses[name] = {"zero-one": float(value)}
     return losses

@@ -26,7 +26,7 @@ from utmost.queries.keys import Keys, named, require_keys
 from utmost.queries.options import Option
 from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts
 from utmost.queries.questions.consistent_tables import ALL, ConsistentTables
-from utmost.queries.questions.question import asking
+from utmost.queries.questions.question import question_in_words
 from utmost.queries.units import MOST_ROWS
 from utmost.space.integers import Tables
 
@@ -115,7 +115,7 @@ class TreeLevels(ConsistentTables):
     def space(self) -> Tables:
         grain, most = self.hierarchy.grain, self.most_rows
         sizes = tuple(len(self.tree.nodes[level]) for level in self.hierarchy.strategy)
-        return Tables(sizes, self.moves, self.reach * grain, None if most is None else most * grain)
+        return Tables(sizes, self.moves, self.rows_moved * grain, None if most is None else most * grain)
 
     @property
     def labels(self) -> list[str]:
@@ -164,7 +164,7 @@ class TreeLevels(ConsistentTables):
         return list(self.hierarchy.half_widths(CONFIDENCE))
 
     @cached_property
-    def mean_sizes(self) -> list[Floats]:
+    def mean_absolute_errors(self) -> list[Floats]:
         return list(self.hierarchy.mean_sizes())
 
     @property
@@ -172,13 +172,13 @@ class TreeLevels(ConsistentTables):
         return max(float(level.max()) for level in self.hierarchy.variances)
 
     @property
-    def worst_is(self) -> str:
+    def worst_in_words(self) -> str:
         return "the worst is the node of the largest error"
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
         from utmost.theory.workload.design.marginals import even_noise
 
-        even = even_noise(tuple(len(nodes) for nodes in self.tree.nodes), self.moves, self.reach, level)
+        even = even_noise(tuple(len(nodes) for nodes in self.tree.nodes), self.moves, self.rows_moved, level)
         ours = {"absolute": self.average("absolute"), "squared": self.solution.value}
         return {"Utmost": ours, "each level at an equal share": even}
 
@@ -220,7 +220,7 @@ class HierarchyOf(CellCounts):
             )
         if keys.other is not None:
             raise InvalidInput("a hierarchy lists its nodes; leave other out, or make it a node of its own.")
-        self.settle(loss="squared", levels=tuple(levels))
+        self.set_fields(loss="squared", levels=tuple(levels))
 
     @cached_property
     def tree(self) -> KeyTree:
@@ -229,8 +229,10 @@ class HierarchyOf(CellCounts):
 
     @property
     def words(self) -> str:
-        return asking(
-            f"How many rows are there in all, and {', '.join(f'by {x}' for x in self.levels)}", self.where, self.kept
+        return question_in_words(
+            f"How many rows are there in all, and {', '.join(f'by {x}' for x in self.levels)}",
+            self.where,
+            self.rows_clause,
         )
 
     @property
@@ -243,8 +245,8 @@ class HierarchyOf(CellCounts):
         return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "workload": self.workload.of}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "workload": self.workload.of}
 
     @cached_property
     def workload(self) -> Workload:
@@ -260,7 +262,7 @@ class HierarchyOf(CellCounts):
             solution=self.solution,
             by=self.by,
             moves=self.terms.moves,
-            reach=self.rows_moved,
+            rows_moved=self.rows_moved,
             most_rows=self.most_rows,
             tree=self.tree,
         )

@@ -23,7 +23,7 @@ from utmost.queries.questions.cell_counts import (
     Total,
     total_of,
 )
-from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.queries.questions.question import as_loss, as_of, question_in_words
 from utmost.space.integers import Lattice, Moves
 
 PUBLISHED = "the cells hold every row, so their sum, how many rows there are, is published with them"
@@ -36,7 +36,7 @@ class Histogram(CellCounts):
     name = "histogram"
     summary = "how many rows each category of a column has"
     options: ClassVar = (COLUMN, CATEGORIES, OTHER, WHERE, OF)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     categories: Any
     """[(column, [value, ...]), ...]"""
@@ -44,7 +44,7 @@ class Histogram(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
+        self.set_fields(loss=as_loss(self.loss))
         listed = tuple((as_column(name), as_bins(values) or tuple(values)) for name, values in self.categories)
         other = plain(self.other)
         named = isinstance(other, str) and other.strip()
@@ -52,7 +52,7 @@ class Histogram(CellCounts):
             raise InvalidInput(
                 f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
             )
-        self.settle(categories=listed, other=other, of=as_of(self.of, self.terms.unit))
+        self.set_fields(categories=listed, other=other, of=as_of(self.of, self.terms.unit))
         if len(set(self.names)) < len(self.names):
             again = next(i for i, name in enumerate(self.names) if name in self.names[:i])
             first = self.names.index(self.names[again])  # not the name: the list may be a private column by mistake
@@ -81,10 +81,10 @@ class Histogram(CellCounts):
     @property
     def words(self) -> str:
         columns = " and ".join(name for name, _ in self.categories)
-        return asking(f"How many {self.of} are there by {columns}", self.where, self.kept)
+        return question_in_words(f"How many {self.of} are there by {columns}", self.where, self.rows_clause)
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return IN_ONE_GROUP
 
     @property
@@ -133,7 +133,7 @@ def _of_column(column: str, categories: Any) -> Any:
     return categories if isinstance(categories, Bins) else as_categories(column, categories)
 
 
-def as_listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
+def as_column_categories(column: Any, categories: Any) -> list[tuple[str, Any]]:
     """One or two columns with their categories."""
     if isinstance(column, str):
         return [(plain(column), _of_column(column, categories))]

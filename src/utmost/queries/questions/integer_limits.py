@@ -12,7 +12,7 @@ from utmost.queries.groups import LARGEST
 from utmost.space.integers import Lattice
 
 
-def reaches_an_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) -> bool:
+def is_near_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) -> bool:
     """Whether one of several released lists of integers comes within its noise of an end that it is clamped to."""
     if space.lower is None or space.upper is None:
         return False

@@ -26,7 +26,7 @@ from utmost.queries.keys import MOST_CELLS, Keys, named
 from utmost.queries.options import Option
 from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts
 from utmost.queries.questions.consistent_tables import ALL, ConsistentTables
-from utmost.queries.questions.question import asking
+from utmost.queries.questions.question import question_in_words
 from utmost.queries.units import MOST_ROWS
 from utmost.space.integers import CentredTables, Tables
 from utmost.theory.workload.marginal_algebra import centred
@@ -51,15 +51,15 @@ class MarginalTables(ConsistentTables):
     ----------
     shape : tuple of int
         How many values each column has.
-    wanted : tuple of tuples of int
+    wanted_tables : tuple of tuples of int
         The wanted tables, each by the places of its columns.
-    counted : tuple of tuples of int
+    counted_tables : tuple of tuples of int
         The tables that the engine counts: the others are sums of these.
     """
 
     shape: tuple[int, ...]
-    wanted: tuple[tuple[int, ...], ...]
-    counted: tuple[tuple[int, ...], ...]
+    wanted_tables: tuple[tuple[int, ...], ...]
+    counted_tables: tuple[tuple[int, ...], ...]
 
     @cached_property
     def margins(self) -> Margins:
@@ -70,7 +70,7 @@ class MarginalTables(ConsistentTables):
 
     @property
     def space(self) -> Tables | CentredTables:
-        return self.margins.space(self.moves, self.reach, self.most_rows)
+        return self.margins.space(self.moves, self.rows_moved, self.most_rows)
 
     @property
     def labels(self) -> list[str]:
@@ -88,14 +88,14 @@ class MarginalTables(ConsistentTables):
     def point(self, cells: Mapping[str, Any]) -> list[Any]:
         """The tables to be released, each summed down from one that was counted, cut to the most rows there can be."""
         counted_tables, start = {}, 0
-        for columns in self.counted:
+        for columns in self.counted_tables:
             shape = [self.shape[i] for i in columns]
             size = int(np.prod(shape))
             counted_tables[columns] = cells["count"][start : start + size].reshape(shape)
             start += size
         margins, tables = self.margins, []
         for table in margins.strategy:
-            above = next(columns for columns in self.counted if set(table.columns) <= set(columns))
+            above = next(columns for columns in self.counted_tables if set(table.columns) <= set(columns))
             summed_axes = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
             counts = np.asarray(
                 np.clip(counted_tables[above].sum(axis=summed_axes), 0, self.most_rows)
@@ -109,48 +109,49 @@ class MarginalTables(ConsistentTables):
 
     @property
     def columns(self) -> list[tuple[str, ...]]:
-        return [tuple(self.by.names[i] for i in table) for table in self.wanted]
+        return [tuple(self.by.names[i] for i in table) for table in self.wanted_tables]
 
     @cached_property
     def keys(self) -> list[list[tuple[Any, ...]]]:
         other = [] if self.by.other is None else [self.by.other]
         values = [column.to_pylist() + other for _, column in self.by.columns]
         return [
-            list(product(*(values[i] if i in table else [ALL] for i in range(len(values))))) for table in self.wanted
+            list(product(*(values[i] if i in table else [ALL] for i in range(len(values)))))
+            for table in self.wanted_tables
         ]
 
     def tables(self, released_tables: Sequence[Any]) -> list[Any]:
         estimates = self.margins.estimate(released_tables)
-        return [estimates[table] for table in self.wanted]
+        return [estimates[table] for table in self.wanted_tables]
 
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
         from utmost.theory.workload.design.consistent_tables import whole_tables
 
-        whole = whole_tables(self.shape, dict(zip(self.wanted, tables, strict=True)))
-        return [whole[table] for table in self.wanted]
+        whole = whole_tables(self.shape, dict(zip(self.wanted_tables, tables, strict=True)))
+        return [whole[table] for table in self.wanted_tables]
 
     @cached_property
     def half_widths(self) -> list[Floats]:
-        widths = [self.margins.half_width(table, CONFIDENCE) for table in self.wanted]
+        widths = [self.margins.half_width(table, CONFIDENCE) for table in self.wanted_tables]
         return [np.full(len(keys), width) for keys, width in zip(self.keys, widths, strict=True)]
 
     @cached_property
-    def mean_sizes(self) -> list[Floats]:
-        sizes = [self.margins.mean_size(table) for table in self.wanted]
+    def mean_absolute_errors(self) -> list[Floats]:
+        sizes = [self.margins.mean_size(table) for table in self.wanted_tables]
         return [np.full(len(keys), size) for keys, size in zip(self.keys, sizes, strict=True)]
 
     @property
     def largest_variance(self) -> float:
-        return max(self.margins.variance(table) for table in self.wanted)
+        return max(self.margins.variance(table) for table in self.wanted_tables)
 
     @property
-    def worst_is(self) -> str:
+    def worst_in_words(self) -> str:
         return "the worst is the table of the largest error"
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
         from utmost.design.workload import even_split
 
-        even = even_split(self.shape, self.wanted, self.moves, self.reach, level)
+        even = even_split(self.shape, self.wanted_tables, self.moves, self.rows_moved, level)
         ours = {"absolute": self.average("absolute"), "squared": self.solution.value}
         return {"Utmost": ours, "each table at an equal share": even}
 
@@ -189,8 +190,8 @@ class Marginals(CellCounts):
         super().__post_init__()
         if not isinstance(self.by, Keys) or not self.by.product:
             raise InvalidInput(f"the keys are {shown(self.by)}; list the public values of every column: {EXAMPLE}.")
-        self.settle(loss="squared", tables=_as_tables(self.tables, self.by.names))
-        cells = sum(np.prod([self.shape[i] for i in table], dtype=float) for table in self.wanted)
+        self.set_fields(loss="squared", tables=_as_tables(self.tables, self.by.names))
+        cells = sum(np.prod([self.shape[i] for i in table], dtype=float) for table in self.wanted_tables)
         if cells > MOST_CELLS:
             raise InvalidInput(
                 f"the tables have {cells:,.0f} cells; at most {MOST_CELLS:,} are answered at once. Ask for fewer "
@@ -203,20 +204,22 @@ class Marginals(CellCounts):
         return tuple(len(values) + (self.by.other is not None) for _, values in self.by.columns)
 
     @cached_property
-    def wanted(self) -> tuple[tuple[int, ...], ...]:
+    def wanted_tables(self) -> tuple[tuple[int, ...], ...]:
         """The wanted tables, by the places of their columns."""
         return tuple(tuple(self.by.names.index(name) for name in table) for table in self.tables)
 
     @cached_property
-    def counted(self) -> tuple[tuple[int, ...], ...]:
+    def counted_tables(self) -> tuple[tuple[int, ...], ...]:
         """The tables that the engine counts: the wanted ones that lie within no other; the rest are sums of these."""
-        return tuple(table for table in self.wanted if not any(set(table) < set(other) for other in self.wanted))
+        return tuple(
+            table for table in self.wanted_tables if not any(set(table) < set(other) for other in self.wanted_tables)
+        )
 
     @property
     def words(self) -> str:
         listed = "; ".join(" by ".join(table) or "in all" for table in self.tables[:10])
         more = f" and {len(self.tables) - 10} more tables" if len(self.tables) > 10 else ""
-        return asking(f"How many rows are there: {listed}{more}", self.where, self.kept)
+        return question_in_words(f"How many rows are there: {listed}{more}", self.where, self.rows_clause)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -229,15 +232,15 @@ class Marginals(CellCounts):
         return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "workload": self.workload.of}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "workload": self.workload.of}
 
     @cached_property
     def workload(self) -> Workload:
         from utmost.design.workload import Workload
         from utmost.theory.workload.marginal_algebra import write_workload
 
-        tables = write_workload(self.shape, self.wanted)
+        tables = write_workload(self.shape, self.wanted_tables)
         return Workload("marginals", tables, self.terms.moves, self.rows_moved, self.most_rows)
 
     @cached_property
@@ -246,15 +249,15 @@ class Marginals(CellCounts):
             solution=self.solution,
             by=self.by,
             moves=self.terms.moves,
-            reach=self.rows_moved,
+            rows_moved=self.rows_moved,
             most_rows=self.most_rows,
             shape=self.shape,
-            wanted=self.wanted,
-            counted=self.counted,
+            wanted_tables=self.wanted_tables,
+            counted_tables=self.counted_tables,
         )
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        arguments = (self.by, self.counted, self.where.given)
+        arguments = (self.by, self.counted_tables, self.where.given)
         return marginal_statement(source, self.bounded_unit, self.rows_each, *arguments, secret)
 
     @property

@@ -89,7 +89,7 @@ class NamedCandidate(Selection):
     """
 
     label: ClassVar = "place"
-    plain: ClassVar = int
+    answer_type: ClassVar = int
 
     space: Tallies
     labels: Sequence[Any]
@@ -98,7 +98,7 @@ class NamedCandidate(Selection):
     prior: Mapping[Any, float] | None
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": self.loss, "prior": self.prior}
 
     def require(self, selected: Any) -> None:
@@ -130,10 +130,10 @@ class NamedCandidate(Selection):
             return Confidence(rows_within=rows)
         return Confidence(right=chance.value, error=chance.error, rows_within=rows)
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return under_prior(self.prior, of_groups, part)
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         facts = self.facts(solution)
         ours = {loss: estimate.value for loss, estimate in facts.expected.items()}
         alternatives = {

@@ -22,7 +22,7 @@ from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE, Before
 from utmost.queries.questions.alternatives import noise_alternatives
 from utmost.queries.questions.cell_counts import CellStrategy, NoisyCounts
-from utmost.queries.questions.question import shown_with
+from utmost.queries.questions.question import reported_losses
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
@@ -138,12 +138,12 @@ class AddedCells(CellStrategy):
         outermost = self._losses((loss,), last=True)[loss]
         return Before(loss, self.average(loss), outermost, holds="the worst is the outermost count")
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         loss = f"within {error // 1}"
         return self._losses((loss,))[loss]
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
-        losses = shown_with(loss)
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+        losses = reported_losses(loss)
         alternatives = noise_alternatives(counts_of_cells(self.cells), level, losses)
         return {"Utmost": self._losses(losses), **alternatives}
 
@@ -157,7 +157,7 @@ class AddedCells(CellStrategy):
         return ADDED
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         of_nested = self.solution.problem.question == "number.nested"
         return "the mean absolute error of one count" if of_nested else "the variance of one count"
 
@@ -223,13 +223,13 @@ class WeightedSums(CellStrategy):
         outermost = self._losses(last=True)[loss]
         return Before(loss, self.average(loss), outermost, holds="the worst is the outermost count")
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         from utmost.theory.workload.design.strategies import off_by_more
 
         return off_by_more(self.solution, float(error))
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
-        losses = tuple(shown_loss for shown_loss in shown_with(loss) if shown_loss in ("absolute", "squared"))
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+        losses = tuple(shown_loss for shown_loss in reported_losses(loss) if shown_loss in ("absolute", "squared"))
         ours, alternatives = self._losses(), noise_alternatives(counts_of_cells(self.cells), level, losses)
         return {"Utmost": {shown_loss: ours[shown_loss] for shown_loss in losses}, **alternatives}
 
@@ -243,7 +243,7 @@ class WeightedSums(CellStrategy):
         return SUMMED
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the variance of one count"
 
 

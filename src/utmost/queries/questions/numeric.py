@@ -23,7 +23,7 @@ def grouped_by(by: Any) -> type[ByKeys] | type[ByFoundKeys]:
     return ByFoundKeys if isinstance(by, Discover) else ByKeys
 
 
-def numeric_query_again(
+def numeric_query_from_report(
     public: Mapping[str, Any], terms: Terms, level: Level, prior: Any, says_rounding: bool
 ) -> AggregateQuery:
     """The query that a report says was asked.

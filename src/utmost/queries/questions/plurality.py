@@ -14,7 +14,7 @@ from utmost.queries.cells import Cells, as_categories, category_cells
 from utmost.queries.options import CHOICES, COLUMN, OF, WHERE
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import NamedCandidate, Tally
-from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.queries.questions.question import as_loss, as_of, question_in_words
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -53,7 +53,7 @@ class Plurality(Choice):
     name = "plurality"
     summary = "which category is most frequent"
     options: ClassVar = (COLUMN, CHOICES, WHERE, OF)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     candidates: Any
@@ -69,12 +69,14 @@ class Plurality(Choice):
             raise InvalidInput(
                 f"there are {len(candidates)} candidates; give 2 to {MOST_CANDIDATES}, such as those that may well win."
             )
-        self.settle(column=column, candidates=candidates, of=as_of(self.of, self.terms.unit))
-        self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
+        self.set_fields(column=column, candidates=candidates, of=as_of(self.of, self.terms.unit))
+        self.set_fields(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
 
     @property
     def words(self) -> str:
-        return asking(f"Which {self.column} is most frequent", self.where, *self.grouping.placed(self.kept))
+        return question_in_words(
+            f"Which {self.column} is most frequent", self.where, *self.grouping.sentence_clauses(self.rows_clause)
+        )
 
     @property
     def public(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from utmost.queries.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHAR
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import NamedCandidate, Tally
 from utmost.queries.questions.quantiles import Quantiles, as_candidates, as_share
-from utmost.queries.questions.question import Question, as_loss, as_of, asking
+from utmost.queries.questions.question import Question, as_loss, as_of, question_in_words
 from utmost.queries.questions.ranked import Ranked
 from utmost.queries.questions.selection import Confidence
 
@@ -50,8 +50,8 @@ class NamedQuantile(NamedCandidate):
     q: Fraction
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "q": str(self.q), "candidates": list(self.labels)}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "q": str(self.q), "candidates": list(self.labels)}
 
     def design(self) -> Solution:
         from utmost.design.rainbow import best_quantile
@@ -62,7 +62,7 @@ class NamedQuantile(NamedCandidate):
         ends = self._between(self.facts(solution).sure(selected, CONFIDENCE))
         return replace(super().confidence(solution, selected), ends=(ends,))
 
-    def likely(self, solution: Solution, selected: int) -> tuple[Any, Any]:
+    def credible_interval(self, solution: Solution, selected: int) -> tuple[Any, Any]:
         return self._between(self.facts(solution).interval(selected))
 
     def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
@@ -96,7 +96,7 @@ class Quantile(Choice):
 
     name = "quantile"
     summary = "the median or another quantile of a column"
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
     options: ClassVar = (
         *(COLUMN, SHARE, replace(CANDIDATES, required=False), replace(LOWER, required=False)),
         *(
@@ -116,10 +116,10 @@ class Quantile(Choice):
     prior: Any = None
 
     def __post_init__(self) -> None:
-        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
         super().__post_init__()
-        self.settle(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
-        self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
+        self.set_fields(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
+        self.set_fields(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
         if self.by is not None and self.by.size * len(self.candidates) > MOST_CELLS:
             raise InvalidInput(
                 f"{self.by.size:,} keys with {len(self.candidates):,} candidates each are more than {MOST_CELLS:,} "
@@ -127,18 +127,18 @@ class Quantile(Choice):
             )
 
     @property
-    def cut(self) -> str:
+    def clamping_in_words(self) -> str:
         return "values rounded to the nearest candidate"
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return "of one row of each person chosen at random"
 
     @property
     def words(self) -> str:
         what = "median" if self.q == Fraction(1, 2) else f"{self.q} quantile"
-        words = f"What is the {what} of {self.column}, {self.cut}"
-        return asking(words, self.where, *self.grouping.placed(self.kept))
+        words = f"What is the {what} of {self.column}, {self.clamping_in_words}"
+        return question_in_words(words, self.where, *self.grouping.sentence_clauses(self.rows_clause))
 
     @property
     def public(self) -> dict[str, Any]:

@@ -33,9 +33,9 @@ from utmost.queries.candidates import as_candidates as listed_candidates
 from utmost.queries.cells import range_cells, tally_statement
 from utmost.queries.predicate import EVERY_ROW, Where
 from utmost.queries.questions.alternatives import noise_alternatives
-from utmost.queries.questions.integer_limits import reaches_an_end
+from utmost.queries.questions.integer_limits import is_near_end
 from utmost.queries.questions.nested import increasing
-from utmost.queries.questions.question import Question, as_loss, as_of, asking
+from utmost.queries.questions.question import Question, as_loss, as_of, question_in_words
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Quantiles(Question):
     name = "quantile"
     summary = "several quantiles of a column from one release"
     options = ()  # the command asks one at a time
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     shares: Any
@@ -83,19 +83,19 @@ class Quantiles(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(column=as_column(self.column), shares=as_shares(self.shares))
-        self.settle(candidates=as_candidates(self.candidates))
-        self.settle(loss=as_loss(self.loss, ("absolute",)), of=as_of(self.of, self.terms.unit))
+        self.set_fields(column=as_column(self.column), shares=as_shares(self.shares))
+        self.set_fields(candidates=as_candidates(self.candidates))
+        self.set_fields(loss=as_loss(self.loss, ("absolute",)), of=as_of(self.of, self.terms.unit))
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return "of one row of each person chosen at random"
 
     @property
     def words(self) -> str:
         which = ", ".join("the median" if q == Fraction(1, 2) else f"the {float(q):g} quantile" for q in self.shares)
         phrase = f"What are {which} of {self.column}, values rounded to the nearest candidate"
-        return asking(phrase, self.where, self.kept)
+        return question_in_words(phrase, self.where, self.rows_clause)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Quantiles(Question):
         sums = self._running(released)
         return {float(q): self.candidates[_place(sums, q)] for q in self.shares}
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         from utmost.theory.workload.design.nested_counts import sum_losses
         from utmost.theory.workload.design.strategies import off_by_more
 
@@ -177,23 +177,23 @@ class Quantiles(Question):
         """For each quantile the first and the last candidate that may be it: those of which nothing else is seen."""
         sums, grid = self._running(released), listed_candidates(self.candidates)
         ends = {}
-        for q, half in zip(self.shares, self._halves, strict=True):
+        for q, half in zip(self.shares, self._half_widths, strict=True):
             over = np.array([float(count - q * sums[-1]) for count in sums])
             possible = over >= -half
             possible[1:] &= over[:-1] <= half[:-1]
             possible[_place(sums, q)] = True
             places = np.flatnonzero(possible)
             ends[float(q)] = grid.between(int(places[0]), int(places[-1]), whole=False)
-        return After(ends, given=self.not_in_it, by_law=True)
+        return After(ends, given=self.limits_clause, by_law=True)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         space = self.space
         if isinstance(space, Strategy):
             return max(self._running(released)) >= self.stated_rows
         half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        return reaches_an_end([[number] for number in released.values()], half, space)
+        return is_near_end([[number] for number in released.values()], half, space)
 
-    def compared(self) -> dict[str, dict[str, float]]:
+    def expected_losses(self) -> dict[str, dict[str, float]]:
         nested = replace(self.cells, moves="one-way")  # a row moves some of the running counts, all in one direction
         alternatives = noise_alternatives(nested, self.privacy, ("absolute",))
         return {
@@ -206,7 +206,7 @@ class Quantiles(Question):
         return True
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the variance of one count" if self.summed else "the cells they are read off"
 
     @property
@@ -244,7 +244,7 @@ class Quantiles(Question):
         return weights, np.column_stack([many, len(many) - many])
 
     @cached_property
-    def _halves(self) -> list[Floats]:
+    def _half_widths(self) -> list[Floats]:
         return [self._errors(q)[1] for q in self.shares]
 
 

@@ -23,7 +23,7 @@ from utmost.queries.bins import Bins, bins
 from utmost.queries.cells import category_cells, tally_statement
 from utmost.queries.options import COLUMN, EDGES, OF, WHERE
 from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts, CellStrategy
-from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.queries.questions.question import as_loss, as_of, question_in_words
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RangesOfCells(CellStrategy):
             squared=(self.solution.value, worst),
         )
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
         from utmost.theory.vector.design.vectors import best_vector_noise
         from utmost.theory.workload.design.nested_counts import sum_mean_sizes
         from utmost.theory.workload.least_squares import spreads
@@ -126,7 +126,7 @@ class RangesOfCells(CellStrategy):
         return AGREE.format("weighted sums of neighbouring cells" if sums else "the cells between edges")
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the variance of one number"
 
 
@@ -145,7 +145,7 @@ class Ranges(CellCounts):
     name = "ranges"
     summary = "how many rows lie between any two of several edges"
     options: ClassVar = (COLUMN, EDGES, WHERE, OF)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     edges: Any
@@ -153,13 +153,13 @@ class Ranges(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
+        self.set_fields(loss=as_loss(self.loss))
         edges = self.edges if isinstance(self.edges, Bins) else bins(self.edges)
         if len(edges.edges) > MOST_EDGES:
             raise InvalidInput(f"there are {len(edges.edges)} edges; give at most {MOST_EDGES}.")
         if self.loss != "squared":
             raise InvalidInput(f"loss is {shown(self.loss)}; ranges are made for the least mean variance: 'squared'.")
-        self.settle(column=as_column(self.column), edges=edges.edges, of=as_of(self.of, self.terms.unit))
+        self.set_fields(column=as_column(self.column), edges=edges.edges, of=as_of(self.of, self.terms.unit))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ class Ranges(CellCounts):
     @property
     def words(self) -> str:
         many = f"any two of {len(self.edges)} edges from {self.edges[0]} to {self.edges[-1]}"
-        return asking(f"How many {self.of} have {self.column} between {many}", self.where, self.kept)
+        return question_in_words(f"How many {self.of} have {self.column} between {many}", self.where, self.rows_clause)
 
     @property
     def one_row_note(self) -> str:
@@ -182,8 +182,8 @@ class Ranges(CellCounts):
         return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "wanted": "ranges"}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "wanted": "ranges"}
 
     @property
     def cells(self) -> Lattice:

@@ -28,7 +28,7 @@ from utmost.queries.options import Option
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import LongTally
 from utmost.queries.questions.quantiles import as_shares
-from utmost.queries.questions.question import as_of, asking
+from utmost.queries.questions.question import as_of, question_in_words
 from utmost.queries.questions.selection import Confidence, Selection
 from utmost.space.integers import Tables, Tallies
 
@@ -76,7 +76,7 @@ class RankedQuantiles(Selection):
     by_law: ClassVar = True
 
     label: ClassVar = "places"
-    plain: ClassVar = list
+    answer_type: ClassVar = list
     states_chance: ClassVar = False
     heading: ClassVar = "quantile"
 
@@ -93,11 +93,11 @@ class RankedQuantiles(Selection):
         return () if self.one else tuple(map(float, self.shares))
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": "rank", "shares": [str(q) for q in self.shares]}
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the ranks of candidates"
 
     def design(self) -> Solution:
@@ -122,7 +122,11 @@ class RankedQuantiles(Selection):
         """The places of quantiles, and of the candidates that may be them, on a noisy CDF at each point."""
         from utmost.theory.selection.ranks import node_counts, ranks_of, read_quantile
 
-        mechanism, branching, halves = solution.mechanism, solution.problem.data["branching"], self._halves(solution)
+        mechanism, branching, halves = (
+            solution.mechanism,
+            solution.problem.data["branching"],
+            self._half_widths(solution),
+        )
         sizes, size = [law.dimension for law in mechanism.laws], self.grid.size
         noisy = [mechanism.sample(node_counts(counts, sizes)) for counts in points]
         return [
@@ -133,7 +137,7 @@ class RankedQuantiles(Selection):
             for nodes in noisy
         ]
 
-    def _halves(self, solution: Solution) -> list[Floats]:
+    def _half_widths(self, solution: Solution) -> list[Floats]:
         """Of every quantile and candidate, within which ±h the noise of its rank lies."""
         from utmost.theory.selection.design.ranks import rank_half_widths
         from utmost.theory.selection.ranks import nodes_left
@@ -159,10 +163,10 @@ class RankedQuantiles(Selection):
     def confidence(self, solution: Solution, selected: list[list[int]]) -> Confidence:
         return Confidence([self.grid.between(low, high, self.whole) for _, low, high in selected])
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return part
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         return {"Utmost": {"rank": solution.value}}
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
@@ -202,7 +206,7 @@ class Ranked(Choice):
     summary = "quantiles of a column between public bounds"
     options: ClassVar[tuple[Option, ...]] = ()  # declared by the question of one quantile
     needs_most: ClassVar = False
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     shares: Any
@@ -216,9 +220,9 @@ class Ranked(Choice):
     loss: str = "rank"
 
     def __post_init__(self) -> None:
-        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
         super().__post_init__()
-        self.settle(column=as_column(self.column), shares=as_shares(self.shares))
+        self.set_fields(column=as_column(self.column), shares=as_shares(self.shares))
         if type(self.whole) is not bool or type(self.one) is not bool or self.loss != "rank":
             raise InvalidInput("quantiles by ranks are of rows; whole and one are truth values.")
         if self.one and len(self.shares) > 1:
@@ -244,11 +248,11 @@ class Ranked(Choice):
         return listed
 
     @property
-    def cut(self) -> str:
+    def clamping_in_words(self) -> str:
         return f"values clamped to {self.grid_of}"
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return "of one row of each person chosen at random"
 
     @property
@@ -256,8 +260,10 @@ class Ranked(Choice):
         which = ["median" if q == Fraction(1, 2) else f"{float(q):g} quantile" for q in self.shares]
         several = len(which) > 1
         what = f"What are the {', '.join(which[:-1])} and {which[-1]}" if several else f"What is the {which[0]}"
-        _, end = self.grouping.placed("")
-        return asking(f"{what} of {self.column}, {self.cut}", self.where, self.kept, end)
+        _, end = self.grouping.sentence_clauses("")
+        return question_in_words(
+            f"{what} of {self.column}, {self.clamping_in_words}", self.where, self.rows_clause, end
+        )
 
     @property
     def public(self) -> dict[str, Any]:
@@ -297,9 +303,9 @@ class Ranked(Choice):
         return tables_of(tallies, space.sizes) if isinstance(space, Tables) else tallies
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         cells = {"cells": self.grid_of.size} if is_by_cdf(self.solution) else {}
-        return {**self.selection.posed, **cells}
+        return {**self.selection.problem_data, **cells}
 
 
 def as_step(grid: Candidates) -> str:

@@ -22,7 +22,7 @@ from utmost.exact import as_literal
 from utmost.privacy import Level
 from utmost.queries.accuracy import Before
 from utmost.queries.aggregates.aggregate import Integers, Ratio
-from utmost.queries.questions.question import shown_with, with_rounding
+from utmost.queries.questions.question import reported_losses, with_rounding
 from utmost.queries.report.words import figures
 from utmost.queries.rounding_steps import require_rows
 from utmost.space.integers import Lattice
@@ -73,7 +73,7 @@ class RowErrors:
 
     def _shown(self, losses: Mapping[str, float]) -> Losses:
         """The losses that are shown, the one that was asked for first."""
-        return {loss: losses[loss] for loss in shown_with(self.loss) if loss in losses}
+        return {loss: losses[loss] for loss in reported_losses(self.loss) if loss in losses}
 
     @property
     def rounding(self) -> float:
@@ -90,14 +90,14 @@ class RowErrors:
         """The largest expected loss with the expected rows; without these, of one row."""
         return self._with_expected(self.largest[self.loss], self.loss) + self.rounding
 
-    def _with_expected(self, of_one: float, loss: str) -> float:
+    def _with_expected(self, loss_of_one_row: float, loss: str) -> float:
         """The loss of one row as that of the expected rows: of several groups, on average; without these, as it is."""
         sizes = self.sizes or [1.0]
-        return of_one * sum(size ** -_power(loss) for size in sizes) / len(sizes)
+        return loss_of_one_row * sum(size ** -_power(loss) for size in sizes) / len(sizes)
 
-    def from_noise(self, rows: float, of_one: float) -> float:
+    def from_noise(self, rows: float, loss_of_one_row: float) -> float:
         """The expected loss from noise of an answer made of so many rows, at most what can be lost at all."""
-        return min(of_one / rows ** _power(self.loss), self.ratio.worst(self.loss))
+        return min(loss_of_one_row / rows ** _power(self.loss), self.ratio.worst(self.loss))
 
     def of_rows(self, rows: float) -> float:
         """The largest expected loss of an answer made of so many rows, rounding included."""
@@ -116,7 +116,7 @@ class RowErrors:
             self.loss,
             average,
             self.ratio.worst(self.loss),
-            holds=self.ratio.holds,
+            holds=self.ratio.error_basis,
             rows=sizes[0] if len(set(sizes)) == 1 else None,
             over_rows=largest,
             by_rows=tuple((n, self.from_noise(n, least), self.from_noise(n, largest)) for n in self._possible(LISTED)),
@@ -142,7 +142,7 @@ class RowErrors:
             "from_rounding": expected - without,
         }
 
-    def compared(self) -> dict[str, Losses]:
+    def expected_losses(self) -> dict[str, Losses]:
         """The largest expected losses with the expected rows; without these, of one row: all fall alike with more."""
         alternatives = self.ratio.alternatives(self.space, self.level)
         losses = {

@@ -20,7 +20,7 @@ from utmost.queries.expressions import values as made
 from utmost.queries.expressions.values import Expression, literal
 from utmost.queries.options import ANY_CONDITION, LARGEST
 from utmost.queries.questions.cell_counts import CellCounts, NoisyCounts
-from utmost.queries.questions.question import as_loss, asking
+from utmost.queries.questions.question import as_loss, question_in_words
 from utmost.space.integers import Lattice
 
 MOST_LARGEST = 10**9
@@ -59,10 +59,10 @@ class RowsPerPerson(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
+        self.set_fields(loss=as_loss(self.loss))
         if self.terms.unit.id is None:
             raise InvalidInput("every row is a unit of its own here; ask how many rows people have of um.people(...).")
-        self.settle(largest=as_whole(self.largest, "largest", 1, MOST_LARGEST))
+        self.set_fields(largest=as_whole(self.largest, "largest", 1, MOST_LARGEST))
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ class RowsPerPerson(CellCounts):
     @property
     def words(self) -> str:
         unit = self.terms.unit
-        return asking(f"How many people by {unit.id} have how many rows, none of them dropped", self.where)
+        return question_in_words(f"How many people by {unit.id} have how many rows, none of them dropped", self.where)
 
     @property
     def public(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.contributions import ones, statement
 from utmost.queries.options import CONDITION, OF, Option, read_whole
 from utmost.queries.questions.alternatives import noise_alternatives
-from utmost.queries.questions.question import Question, as_loss, as_of, in_units, scaled, shown_with
+from utmost.queries.questions.question import Question, as_loss, as_of, in_units, loss_in_unit, reported_losses
 from utmost.queries.units import MOST_UNITS
 from utmost.space.integers import Lattice
 from utmost.space.line import Line
@@ -87,7 +87,7 @@ class Share(Question):
         super().__post_init__()
         unit = self.terms.unit
         as_loss(self.loss)  # of all losses first
-        self.settle(loss=as_loss(self.loss, OF_SHARES), of=as_of(self.of, unit))
+        self.set_fields(loss=as_loss(self.loss, OF_SHARES), of=as_of(self.of, unit))
         most = MOST_UNITS if unit.at_most is None else unit.at_most
         if isinstance(self.among, bool) or not isinstance(self.among, int) or not 1 <= self.among <= most:
             opened = "" if unit.at_most is None else ", which the session was opened for"
@@ -175,12 +175,12 @@ class Share(Question):
 
     @property
     def average(self) -> float:
-        return scaled(self.loss, self.solution.value, float(self.step))
+        return loss_in_unit(self.loss, self.solution.value, float(self.step))
 
     def before(self) -> Before:
         return Before(self.loss, self.average, self.average, holds="the same for every table")
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         return 1.0 if error < 0 else float(self.solution.mechanism.expected(f"within {error // self.step}"))
 
     def after(self, released: Mapping[str, Any]) -> After:
@@ -188,8 +188,8 @@ class Share(Question):
         low, high = (min(max(float(end * self.step), 0.0), 1.0) for end in (count - half, count + half))
         return After({self.name: (low, high)}, given="; of the rows of the table, not of a population", by_law=True)
 
-    def compared(self) -> dict[str, dict[str, float]]:
-        losses = tuple(loss for loss in shown_with(self.loss) if loss in OF_SHARES)
+    def expected_losses(self) -> dict[str, dict[str, float]]:
+        losses = tuple(loss for loss in reported_losses(self.loss) if loss in OF_SHARES)
         ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
         alternatives = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
         return in_units({"Utmost": ours, **alternatives}, losses, self.step)

@@ -18,8 +18,8 @@ from utmost.queries.aggregates.left_out import beside_groups
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import people_by_loss
 from utmost.queries.options import ANY_CONDITION
-from utmost.queries.questions.integer_limits import reaches_an_end
-from utmost.queries.questions.question import Question, as_loss, asking, shown_with
+from utmost.queries.questions.integer_limits import is_near_end
+from utmost.queries.questions.question import Question, as_loss, question_in_words, reported_losses
 from utmost.queries.questions.row_errors import LISTED, SIZES
 from utmost.queries.questions.share import OF_SHARES
 from utmost.space.integers import Lattice
@@ -51,7 +51,7 @@ class ShareLeftOut(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss, OF_SHARES))
+        self.set_fields(loss=as_loss(self.loss, OF_SHARES))
         if self.terms.unit.id is None:
             raise InvalidInput("every row is used where the unit is a row; rows are dropped of people only.")
 
@@ -61,7 +61,7 @@ class ShareLeftOut(Question):
         words = (
             f"Of which share of the people by {unit.id} who have rows are some dropped, beyond {unit.rows_each} of each"
         )
-        return asking(words, self.where)
+        return question_in_words(words, self.where)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class ShareLeftOut(Question):
         from utmost.theory.estimates.design.mean import mean_losses
 
         losses = mean_losses(self.solution.mechanism, share)
-        return {loss: losses[loss] for loss in shown_with(self.loss) if loss in OF_SHARES}
+        return {loss: losses[loss] for loss in reported_losses(self.loss) if loss in OF_SHARES}
 
     def _of(self, people: float, loss_of_one: float) -> float:
         """The expected loss among so many people, which is at most 1."""
@@ -141,12 +141,12 @@ class ShareLeftOut(Question):
         sizes, largest = self._possible(SIZES), self.losses_at(0)[self.loss]
         return {"rows": sizes, f"largest expected {self.loss} error": [self._of(size, largest) for size in sizes]}
 
-    def compared(self) -> dict[str, dict[str, float]]:
+    def expected_losses(self) -> dict[str, dict[str, float]]:
         """The largest expected losses of one person: all fall alike with more."""
         from utmost.theory.estimates.design.mean import mean_alternatives
 
         alternatives = mean_alternatives(self.space, self.privacy, 1)
-        loss_names = [loss for loss in shown_with(self.loss) if loss in OF_SHARES]
+        loss_names = [loss for loss in reported_losses(self.loss) if loss in OF_SHARES]
         return {
             "Utmost": self.losses_at(0),
             **{name: {loss: losses[loss] for loss in loss_names} for name, losses in alternatives.items()},
@@ -160,12 +160,12 @@ class ShareLeftOut(Question):
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        return reaches_an_end([list(released.values())], half, self.space)
+        return is_near_end([list(released.values())], half, self.space)
 
     @property
-    def drop_notes(self) -> tuple[str, ...]:
+    def truncation_notes(self) -> tuple[str, ...]:
         return beside_groups(self.terms.unit)
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the two counts it is made of"

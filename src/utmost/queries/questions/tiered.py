@@ -23,7 +23,7 @@ from utmost.queries.contributions import Contribution, ones, require_id, stateme
 from utmost.queries.expressions.values import case, compare, least_over, literal
 from utmost.queries.predicate import EVERY_ROW, Where, as_condition
 from utmost.queries.questions.priors import require_unbiased
-from utmost.queries.questions.question import Question, as_loss, as_of, shown_with
+from utmost.queries.questions.question import Question, as_loss, as_of, reported_losses
 from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection
 from utmost.queries.units import Unit
 from utmost.space.integers import Tiers
@@ -96,7 +96,7 @@ def require_uniform(space: Tiers, prior: Any, privacy: Level) -> None:
         raise InvalidInput("with tiers every count of every tier is taken as equally likely; leave the prior out.")
 
 
-def spent_of_tiers(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:
+def tier_levels_in_words(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:
     """What each named tier spends, in words."""
     levels = zip(unit.tiers, space.levels(privacy), strict=False)
     return tuple(f"of {unit.whose} with {tier.where} it spends {level}" for tier, level in levels)
@@ -119,7 +119,7 @@ class TieredDecision(Selection):
     """
 
     label: ClassVar = "yes"
-    plain: ClassVar = bool
+    answer_type: ClassVar = bool
 
     space: Tiers
     border: int
@@ -127,7 +127,7 @@ class TieredDecision(Selection):
     unit: Unit
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": "zero-one", "border": self.border}
 
     def design(self) -> Solution:
@@ -154,10 +154,10 @@ class TieredDecision(Selection):
         joint = solution.mechanism.joint(self.space, self.border)[:, place]
         return Confidence(right=float(joint[place] / joint.sum()) if joint.sum() > 0 else 0.5)
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return "a uniform prior and this answer"
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         from utmost.theory.scalar.design.tiers import choice_errors
 
         errors = choice_errors(self.space, self.border, self.privacy)
@@ -167,7 +167,7 @@ class TieredDecision(Selection):
         return {"Utmost": {"zero-one": solution.value}, **alternatives}
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
-        return (*spent_of_tiers(self.unit, self.space, self.privacy), *solution.certificate.notes)
+        return (*tier_levels_in_words(self.unit, self.space, self.privacy), *solution.certificate.notes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -200,8 +200,8 @@ class TieredCount(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss))
-        self.settle(unbiased=require_unbiased(self.unbiased))
+        self.set_fields(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss))
+        self.set_fields(unbiased=require_unbiased(self.unbiased))
         require_uniform(self.space, self.prior, self.privacy)
 
     @cached_property
@@ -213,7 +213,8 @@ class TieredCount(Question):
     @property
     def words(self) -> str:
         how = ", as an unbiased number" if self.unbiased else ", as the sum of best guesses under a uniform prior"
-        return f"How many {self.of}{self.kept_within} {f'have {self.where}' if self.where else 'are there'}{how}?"
+        condition = f"have {self.where}" if self.where else "are there"
+        return f"How many {self.of}{self.rows_clause_mid_sentence} {condition}{how}?"
 
     @property
     def public(self) -> dict[str, Any]:
@@ -225,7 +226,7 @@ class TieredCount(Question):
         return self.scores.space
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": self.loss, "unbiased": self.unbiased}
 
     def design(self) -> Solution:
@@ -258,7 +259,7 @@ class TieredCount(Question):
     def value(self, released: Mapping[str, Any]) -> Any:
         return sum(released[name] for name in self.names) + self.solution.mechanism.guess
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         return float(self.solution.mechanism.expected(f"within {error // 1}")) if error >= 0 else 1.0
 
     def before(self) -> Before:
@@ -276,10 +277,10 @@ class TieredCount(Question):
         """Whether the interval reaches the largest count that `at_most` allows."""
         return any(high >= self.stated_rows for _, high in after.intervals.values())
 
-    def compared(self) -> dict[str, dict[str, float]]:
+    def expected_losses(self) -> dict[str, dict[str, float]]:
         from utmost.theory.scalar.design.tiers import tiered_counts
 
-        losses, mechanism = shown_with(self.loss), self.solution.mechanism
+        losses, mechanism = reported_losses(self.loss), self.solution.mechanism
         alternatives: dict[str, dict[str, float]] = {}
         for name, way in tiered_counts(self.space, self.privacy, self.loss, self.unbiased):
             if way is not mechanism and name != self.solution.certificate.method:
@@ -290,6 +291,6 @@ class TieredCount(Question):
     @property
     def notes(self) -> tuple[str, ...]:
         return (
-            *spent_of_tiers(self.terms.unit, self.space, self.privacy),
+            *tier_levels_in_words(self.terms.unit, self.space, self.privacy),
             *self.solution.certificate.notes,
         )

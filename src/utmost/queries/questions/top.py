@@ -21,9 +21,9 @@ from utmost.queries.keys import Keys, keys
 from utmost.queries.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
 from utmost.queries.predicate import Where
 from utmost.queries.questions.choices import Choice
-from utmost.queries.questions.question import as_of, asking
+from utmost.queries.questions.question import as_of, question_in_words
 from utmost.queries.questions.selection import Confidence, Scores, Selection
-from utmost.queries.questions.top_found import MISSED, as_named, recall_in_words
+from utmost.queries.questions.top_found import MISSED, as_k, recall_in_words
 from utmost.queries.units import Unit
 from utmost.space.integers import Tallies
 
@@ -81,7 +81,7 @@ class TopList(Selection):
     by_law: ClassVar = True
 
     label: ClassVar = "places"
-    plain: ClassVar = list
+    answer_type: ClassVar = list
     states_chance: ClassVar = False
 
     space: Tallies
@@ -90,7 +90,7 @@ class TopList(Selection):
     privacy: Level
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": MISSED, "k": self.k}
 
     def design(self) -> Solution:
@@ -116,10 +116,10 @@ class TopList(Selection):
     def confidence(self, solution: Solution, selected: list[int]) -> Confidence:
         return Confidence()
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return GIVEN + part
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         from utmost.theory.selection.design.top_lists import candidates
         from utmost.theory.selection.top_lists import missed
 
@@ -148,7 +148,7 @@ class Top(Choice):
     name = "top"
     summary = "which values of a column are most frequent, in order"
     options: ClassVar = (COLUMN, K, replace(CHOICES, required=False), WHERE, OF, KEYS_EACH)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     k: int
@@ -160,14 +160,16 @@ class Top(Choice):
         super().__post_init__()
         column = as_column(self.column)
         listed = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
-        if not 1 <= (k := as_named(self.k)) <= len(listed):
+        if not 1 <= (k := as_k(self.k)) <= len(listed):
             raise InvalidInput(f"k is {k}, and there are {len(listed)} candidates; name 1 to {len(listed)} of them.")
-        self.settle(column=column, candidates=listed, k=k, of=as_of(self.of, self.terms.unit))
+        self.set_fields(column=column, candidates=listed, k=k, of=as_of(self.of, self.terms.unit))
 
     @property
     def words(self) -> str:
         many = "Which" if self.k == 1 else f"Which {self.k} values of"
-        return asking(f"{many} {self.column} {'is' if self.k == 1 else 'are'} most frequent", self.where, self.kept)
+        return question_in_words(
+            f"{many} {self.column} {'is' if self.k == 1 else 'are'} most frequent", self.where, self.rows_clause
+        )
 
     @property
     def public(self) -> dict[str, Any]:

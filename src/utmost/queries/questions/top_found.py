@@ -14,8 +14,8 @@ from utmost.exact import as_whole
 from utmost.queries.accuracy import CONFIDENCE, Before
 from utmost.queries.keys import named
 from utmost.queries.questions.aggregates import Groups
-from utmost.queries.questions.by_found_keys import ByFoundKeys, written_key
-from utmost.queries.questions.question import asking
+from utmost.queries.questions.by_found_keys import ByFoundKeys, plain_key
+from utmost.queries.questions.question import question_in_words
 from utmost.queries.units_per_key import Found
 
 MISSED = "missed"
@@ -43,7 +43,7 @@ class TopFound(ByFoundKeys):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(k=as_named(self.k))
+        self.set_fields(k=as_k(self.k))
 
     @property
     def name(self) -> str:
@@ -52,8 +52,8 @@ class TopFound(ByFoundKeys):
     @property
     def words(self) -> str:
         many = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
-        question = f"Which {many} most {self.of}, keys found privately{self.selection.used(self.of_people)}"
-        return asking(question, self.where, "" if self.is_counted else self.kept)
+        question = f"Which {many} most {self.of}, keys found privately{self.selection.keys_clause(self.of_people)}"
+        return question_in_words(question, self.where, "" if self.counts_holders else self.rows_clause)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -81,8 +81,8 @@ class TopFound(ByFoundKeys):
         return groups
 
     @property
-    def about(self) -> str:
-        return f", of all that are named at once{self.not_in_it}"
+    def interval_basis(self) -> str:
+        return f", of all that are named at once{self.limits_clause}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class TopFound(ByFoundKeys):
         return self.groups(released).keys.labels
 
     def plain_value(self, value: Any) -> Any:
-        return [written_key(key) for key in value]
+        return [plain_key(key) for key in value]
 
     def before(self) -> Before:
         average, error = self._missed
@@ -103,8 +103,8 @@ class TopFound(ByFoundKeys):
     def average(self) -> float:
         return self._missed[0]
 
-    def compared(self) -> dict[str, dict[str, float]]:
-        count_losses = super().compared()
+    def expected_losses(self) -> dict[str, dict[str, float]]:
+        count_losses = super().expected_losses()
         return {**count_losses, "Utmost": {MISSED: self.average, **count_losses["Utmost"]}}
 
     @cached_property
@@ -132,6 +132,6 @@ def recall_in_words(missed: float, words: str) -> str:
     return f"expected recall {1 - missed:.4g}: {words}"
 
 
-def as_named(k: Any) -> int:
+def as_k(k: Any) -> int:
     """How many are named."""
     return as_whole(k, "k", 1, MOST_NAMED)
