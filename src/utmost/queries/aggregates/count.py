@@ -1,4 +1,4 @@
-"""How many rows, or people, there are."""
+"""The number of rows, or of people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Count(Aggregate):
-    """How many rows, or people with such a row, there are.
+    """The number of rows that meet a condition, or of people with such a row.
 
     Attributes
     ----------

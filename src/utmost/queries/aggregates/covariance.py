@@ -1,10 +1,10 @@
-"""How two columns vary together: covariance, correlation and slope.
+"""The covariance, correlation and slope of two columns.
 
-Six integers are released with one vector of noise. With u and w how far two values lie above the lower ends of their
-ranges, in steps, U and W the widths of the ranges, and M a common multiple of both, a row adds M^2/(U W) times
+Six integers are released with one vector of noise. Let u and w be the distances of two values from the lower ends of
+their ranges, in steps, U and W the widths of the ranges, and M a common multiple of both. A row adds M^2/(U W) times
 (U-u)(W-w), (U-u)w, u(W-w) and u w, which add up to M^2, and M^2/U^2 times u(U-u) and M^2/W^2 times w(W-w), each at most
-a quarter of that. All are 0 or more, so a row that is added or removed makes at most 3/2 M^2 moves of "any" kind, and
-one that is replaced so many exchanges. M is U W where that is at most 2^24, else the least common multiple.
+M^2/4. All are non-negative, so a row that is added or removed makes at most 3/2 M^2 moves of "any" kind, and one that
+is replaced as many exchanges. M is U W if that is at most 2^24, else the least common multiple.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from utmost.queries.units import Unit
 
 MOST_AREA, MOST_MULTIPLE = 2**24, 2**24
-"""Up to which product of both widths in steps it stands for 1, and the largest multiple that may: its square and the
-noise are far below 2^63."""
+"""The largest product of both widths, in steps, that is used as the common multiple M, and the largest M at all: its
+square and the noise are far below 2^63."""
 ERROR_BASIS = (
     "of the covariance, to first order; the upper end is for values that nearly all lie at one end of each range, the "
     "lower one for uncorrelated values in the middle of both; where it is more than a tenth of the worst it is too "
@@ -73,11 +73,11 @@ class Covariance(Ratio):
     x_range, y_range : pair of numbers
         Their public ranges.
     x_grid, y_grid : number or None
-        The steps that values are rounded to; None takes one from ranges and column types.
+        The steps that values are rounded to; None chooses them by ranges and column types.
     whole : pair of bool, or None
-        Whether the columns are of an integer type; None where only a report is at hand.
+        Whether the columns have an integer type; None for columns from a report.
     rounded_values : list of two bool, or None
-        Whether rounding may change the values of each; None in reports of Utmost 0.2.
+        Whether rounding may change the values of each column; None for reports of Utmost 0.2.
     """
 
     name = "covariance"
@@ -120,7 +120,7 @@ class Covariance(Ratio):
         return f"; of the slope none: {self.x} may hardly vary" if "slope" in names else ""
 
     @property
-    def independent(self) -> bool:  # the law of a weighted sum of noises is known then
+    def independent(self) -> bool:  # makes the law of a weighted sum of the noise known
         return True
 
     @classmethod
@@ -146,14 +146,14 @@ class Covariance(Ratio):
 
     @cached_property
     def grids(self) -> tuple[Grid, Grid]:
-        """The public ranges of both values, and the steps they are rounded to."""
+        """The public ranges of both columns, with the grids that values are rounded to."""
         steps = [self.x_grid, self.y_grid]
         if None in steps:
             steps = self._default_steps(steps)
         return _as_range("x_range", self.x_range, steps[0]), _as_range("y_range", self.y_range, steps[1])
 
     def _default_steps(self, grids: list[Any]) -> list[Any]:
-        """The steps that nobody named: whole numbers as they are, others in equally many parts of a divisor."""
+        """The finest default steps that fit: exact ones for integer columns if possible, else divisors over 10^e."""
         ranges = [_as_ends(name, ends) for name, ends in (("x_range", self.x_range), ("y_range", self.y_range))]
         divisors = [common_divisor(*ends) for ends in ranges]
         whole = self.whole or (False, False)
@@ -189,12 +189,12 @@ class Covariance(Ratio):
 
     @cached_property
     def multiple(self) -> int:
-        """A common multiple of both widths: its square stands for 1 in the released integers."""
+        """The common multiple M of both widths: M^2 stands for 1 in the released integers."""
         return self.area if self.area <= MOST_AREA else math.lcm(*self.widths)
 
     @property
     def weight(self) -> int:
-        """What stands for 1 in the released integers."""
+        """M^2, which stands for 1 in the released integers."""
         return self.multiple**2
 
     @property
@@ -213,7 +213,7 @@ class Covariance(Ratio):
         return 0, self.weight
 
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
-        """The six products of a row that has both values."""
+        """The six products, for rows with both values."""
         (u, less_u), (w, less_w) = (
             distances_to_ends(source, column, grid, condition)
             for column, grid, condition in zip((self.x, self.y), self.grids, (where, None), strict=True)
@@ -234,13 +234,13 @@ class Covariance(Ratio):
         from utmost.theory.estimates.design.covariance import covariance_estimates, covariance_intervals
 
         groups = list(zip(*(part.tolist() for part in sums), strict=True))
-        steepest = float(self.widths[0])  # on the unit square: two different values of x are a step apart at least
+        steepest = float(self.widths[0])  # on the unit square: different values of x are at least a step apart
         estimates = [covariance_estimates(group, self.weight) for group in groups]
         for estimate in estimates:
             estimate["slope"] = min(max(estimate["slope"], -steepest), steepest)
 
         def intervals() -> Mapping[str, tuple[Floats, Floats]]:
-            """Infinite where nothing is known."""
+            """The ends by name; infinite where the released integers do not bound a number."""
             ends = [
                 covariance_intervals(mechanism.noise, group, self.weight, steepest, confidence, self._rounding_errors)
                 for group in groups
@@ -255,7 +255,7 @@ class Covariance(Ratio):
 
     @property
     def _rounding_errors(self) -> tuple[float, float]:
-        """How far rounding moves both values, as shares of their ranges."""
+        """The largest changes of both values by rounding, as shares of their ranges."""
         pairs = zip(self.grids, self._sides, self.rounded_values or (True, True), strict=True)
         x, y = (float(grid.off / side) if rounded else 0.0 for grid, side, rounded in pairs)
         return x, y
@@ -266,7 +266,7 @@ class Covariance(Ratio):
 
     @property
     def _units(self) -> dict[str, float]:
-        """What 1 on the unit square is worth."""
+        """The size of 1 on the unit square in the units of covariance, correlation and slope."""
         wide, high = (float(side) for side in self._sides)
         return {"covariance": wide * high, "correlation": 1.0, "slope": high / wide}
 
@@ -312,7 +312,7 @@ class Covariance(Ratio):
     def off_by_rounding(self) -> float:
         """With a = a' + d and b = b' + e, cov(a, b) - cov(a', b') is cov(d, b) + cov(a', e).
 
-        No deviation of values in a range of 1 is above 1/2, and that of d or e is at most its largest size.
+        A standard deviation of values in a range of width 1 is at most 1/2, and that of d at most max |d|.
         """
         return sum(self._rounding_errors) / 2 * self._units["covariance"]
 
@@ -329,7 +329,7 @@ class Covariance(Ratio):
 
     @property
     def _ranges_in_words(self) -> tuple[str, str]:
-        """What is done to the values of both columns."""
+        """The clamping and rounding of both columns, in words."""
         x, y = (cut_to(*pair) for pair in zip(self.grids, self.rounded_values or (True, True), strict=True))
         return x, y
 
@@ -342,7 +342,7 @@ class Covariance(Ratio):
         return parameters if self.rounded_values is None else {**parameters, "rounded_values": self.rounded_values}
 
     def words(self, where: Where, rows_clause: str, ending: str) -> str:
-        return question_in_words(self.phrase, where, rows_clause, ending)  # which has both ranges
+        return question_in_words(self.phrase, where, rows_clause, ending)  # the phrase has both ranges
 
     @property
     def clamping_in_words(self) -> str:

@@ -1,7 +1,7 @@
-"""How many people have more rows than are used, or how many rows are left out.
+"""How many people lose rows by truncation, or how many rows are dropped.
 
-Of every person at most `rows_each` rows are used in an answer. That bounds one person's contribution, and leaves rows
-out; how many people that touches, or how many rows, is itself a private number, and is released like any other.
+At most `rows_each` rows of every person are used in an answer. That bounds one person's contribution, and drops rows.
+How many people lose rows, or how many rows are dropped, is private, and is released like any other count.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut(Aggregate):
-    """How many people have more rows than are used, or how many rows that leaves out.
+    """The number of people with more rows than the contribution bound, or the number of rows beyond it.
 
     Attributes
     ----------
     unit : Unit
-        Whose rows, and how many of each person are used.
+        The privacy unit, with the contribution bound.
     up_to : int or None
-        Counts rows that are left out, of each person at most so many; None counts people.
+        Counts dropped rows, at most so many of each person; None counts people.
     """
 
     name = "left_out"
@@ -65,7 +65,7 @@ class LeftOut(Aggregate):
         return "people"
 
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
-        """Nothing by row: what a person contributes follows from all their rows (`relation`)."""
+        """Empty: a person contributes by all their rows together (`relation`)."""
         return ()
 
     @property
@@ -112,7 +112,7 @@ class LeftOut(Aggregate):
 
 
 def beside_groups(unit: Unit) -> tuple[str, ...]:
-    """That rows which bounds of groups drop are not meant, where there are such bounds."""
+    """Note that rows dropped by bounds per group are not counted, if there are such bounds."""
     if unit.groups_each is None and unit.rows_each_group is None:
         return ()
     dropped = "what groups_each and rows_each_group drop in answers by keys is not counted here"

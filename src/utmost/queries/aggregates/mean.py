@@ -1,8 +1,8 @@
 """The mean of a column.
 
 Two integers are released with one vector of noise: R, the sum of (value - lower), and Q, the sum of (upper - value). A
-row moves them by (u, W - u), with W the width of the range: by W in all, wherever its value lies. The mean is
-lower + W R / (R + Q). A sum and a count instead would pay for the row twice.
+row adds (u, W - u) to them, with W the width of the range: W in all, whatever its value is. The mean is
+lower + W R / (R + Q). A sum and a count instead would share the level among two numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Mean(Ratio):
     Attributes
     ----------
     values : ClampedColumn
-        What the mean is of.
+        The column, with its bounds and grid.
     """
 
     name = "mean"
@@ -88,22 +88,22 @@ class Mean(Ratio):
         from utmost.theory.estimates.design.mean import mean_intervals
 
         above, below = (np.asarray(part).astype(object) for part in sums)
-        together = above + below
-        has_rows = np.asarray(together > 0, dtype=bool)
-        shares = np.asarray(above / np.where(has_rows, together, 1), dtype=np.float64)
-        shares = np.where(has_rows, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
+        total = above + below
+        has_rows = np.asarray(total > 0, dtype=bool)
+        shares = np.asarray(above / np.where(has_rows, total, 1), dtype=np.float64)
+        shares = np.where(has_rows, np.clip(shares, 0.0, 1.0), 0.5)  # the middle for groups that look empty
 
         def intervals() -> Mapping[str, tuple[Floats, Floats]]:
             low, high = mean_intervals(mechanism, above, below, confidence)
-            off = self.off_by_rounding
-            return {self.name: (self._placed(low, -off), self._placed(high, off))}
+            error = self.off_by_rounding
+            return {self.name: (self._in_range(low, -error), self._in_range(high, error))}
 
-        return Estimates({self.name: self._placed(shares)}, intervals)
+        return Estimates({self.name: self._in_range(shares)}, intervals)
 
-    def _placed(self, shares: Floats, more: float = 0.0) -> Floats:
-        """Shares of the range as values in it."""
+    def _in_range(self, shares: Floats, shift: float = 0.0) -> Floats:
+        """Convert shares of the range to values, shifted and clamped to the range."""
         lower, upper = float(self.values.steps.lower), float(self.values.steps.upper)
-        return np.clip(lower + (upper - lower) * shares + more, lower, upper)
+        return np.clip(lower + (upper - lower) * shares + shift, lower, upper)
 
     # ---- errors ----
 

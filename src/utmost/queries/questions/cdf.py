@@ -1,7 +1,8 @@
-"""The question: how many rows lie at or below each of several edges (a cumulative distribution).
+"""Query: how many rows lie at or below each of several edges (a cumulative distribution).
 
-Released are the rows between one edge and the next, which no row is in twice, with noise of their own; a count is their
-sum. A hundred edges at epsilon = 1 err by 7 rows on average, where noise on the counts themselves errs by 35.
+The counts between neighbouring edges, which are disjoint, are released with independent noise, and cumulative counts
+are sums of these. For a hundred edges at epsilon = 1 the expected error is 7 rows, and 35 with noise on the cumulative
+counts themselves.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ INCREASING = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cdf(CellCounts):
-    """How many rows lie at or below each edge; rows without a value, and above the last edge, are in no count."""
+    """The number of rows at or below each edge; rows without a value, or above the last edge, are in no count."""
 
     name = "cdf"
     summary = "how many rows lie at or below each of several edges"
@@ -59,7 +60,7 @@ class Cdf(CellCounts):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the counts are called."""
+        """The names of the counts."""
         return tuple(f"<= {edge}" for edge in self.edges)
 
     @property
@@ -86,7 +87,7 @@ class Cdf(CellCounts):
 
     @property
     def cells(self) -> Lattice:
-        """The rows between one edge and the next: no row is in two of these cells."""
+        """The space of the disjoint counts between neighbouring edges."""
         return self.counts_of(len(self.edges), self.terms.moves)
 
     @property
@@ -102,7 +103,7 @@ class Cdf(CellCounts):
         return dict(zip(counts, increasing(list(counts.values())), strict=True)) if self.monotone else counts
 
     def after(self, released: Mapping[str, Any]) -> After:
-        """Around the noisy counts, which the law of the noise is about; wide enough to hold the one shown."""
+        """Intervals around the noisy counts, widened to contain the monotone ones that are shown."""
         after, counts = super().after(released), self.value(released)
         ends = {
             name: (min(low, counts[name]), max(high, counts[name])) for name, (low, high) in after.intervals.items()

@@ -1,7 +1,7 @@
-"""Yes or no: whether a sum over rows is at least a border.
+"""Yes or no: whether a sum over rows reaches a threshold.
 
-Each row adds an integer between two public ends (`Summand`): a vote adds 1 or -1, a row that is counted adds 1. The sum
-lies on a line; its sensitivity follows from these ends, the rows of a neighbour and the adjacency.
+Each row adds an integer between two public ends (`Summand`): a vote adds 1 or -1, a counted row adds 1. The sensitivity
+of the sum follows from these ends, the contribution bound and the adjacency.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LOSSES = ("zero-one",)
 NOTHING = 1e-6
-"""Where the chance of yes differs by no more between any two points, the answer is the same whatever the table says."""
+"""If the probability of yes varies by no more over all points, the answer is practically constant."""
 ALWAYS_THE_SAME = (
     "under this prior the answer that is right most often is the same whatever the table says; give a prior, or a "
     "larger epsilon"
@@ -47,9 +47,9 @@ class Summand:
     Attributes
     ----------
     ends : pair of int
-        Between which integers it lies, 0 among them.
+        The range of the integer; it contains 0.
     contribution : callable
-        The expression, of a table and a condition.
+        Returns the expression, for a table and a condition.
     """
 
     ends: tuple[int, int]
@@ -62,16 +62,16 @@ ONES = Summand((0, 1), ones)
 
 @dataclass(frozen=True)
 class RowSum(Scores):
-    """A sum over rows, by the name of "yes".
+    """A sum over rows, computed under the name "yes".
 
     Attributes
     ----------
     summand : Summand
         What a row adds.
     where : Where
-        The condition that it is about.
+        The condition.
     space : Line
-        Where the sum lies.
+        The range of the sum, with its sensitivity.
     """
 
     summand: Summand
@@ -95,7 +95,7 @@ class RowSum(Scores):
 
 
 def row_sum(summand: Summand, where: Where, scope: Scope, unit: Unit) -> RowSum | TieredSum:
-    """A sum over the rows of a scope, in one integer for every tier where the unit has tiers."""
+    """The sum over the rows of a scope; one sum for every tier, if the unit has tiers."""
     if unit.tiers:
         return TieredSum(summand.ends, summand.contribution, where, scope, unit)
     return RowSum(summand, where, scope.line(summand.ends))
@@ -103,16 +103,16 @@ def row_sum(summand: Summand, where: Where, scope: Scope, unit: Unit) -> RowSum 
 
 @dataclass(frozen=True, eq=False)
 class Decision(Selection):
-    """Whether an integer on a line is at least a border.
+    """Whether an integer reaches a threshold.
 
     Attributes
     ----------
     space : Line
-        Where the integer lies, and its sensitivity.
+        The range of the integer, with its sensitivity.
     border : int
-        The least integer of which the answer is yes.
+        The threshold: the least integer with the answer yes.
     privacy : Level
-        What the answer keeps for one neighbour on the line.
+        The privacy level of the answer.
     prior : array or None
         A probability for each integer, in increasing order; None is uniform.
     """
@@ -170,14 +170,14 @@ class Decision(Selection):
 
 
 def decision(scores: RowSum | TieredSum, border: int, privacy: Level, prior: Floats | None) -> Selection:
-    """The selection by a sum: whether it, or that of all tiers, is at least a border."""
+    """The selection whether a sum, or the sum over all tiers, reaches a threshold."""
     if isinstance(scores, TieredSum):
         return TieredDecision(scores.space, border, privacy, scores.unit)
     return Decision(scores.space, border, privacy, prior)
 
 
 def checked_loss_and_prior(scores: RowSum | TieredSum, loss: Any, prior: Any, privacy: Level) -> dict[str, Any]:
-    """The loss and the prior of a decision, checked."""
+    """Check the loss and the prior of a decision, and return both."""
     loss = as_loss(loss, LOSSES)
     if isinstance(scores, TieredSum):
         require_uniform(scores.space, prior, privacy)
@@ -186,15 +186,15 @@ def checked_loss_and_prior(scores: RowSum | TieredSum, loss: Any, prior: Any, pr
 
 
 def require_yes_or_no(selected: Any) -> None:
-    """Refuse what is neither yes nor no."""
+    """Refuse a released value that is neither true nor false."""
     if not isinstance(selected, bool):
         raise InvalidInput("what is released is yes or no: true or false.")
 
 
 def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats | None) -> dict[str, dict[str, float]]:
-    """The expected zero-one losses of adding noise and comparing with the border, by name.
+    """Expected zero-one losses of comparing a noisy number with the threshold, by name of the noise.
 
-    Noise errs at a point j steps behind the border with probability T(j + 1), T(t) = Pr[noise >= t].
+    At the point j steps behind the first one of its side, noise errs with probability T(j + 1), T(t) = Pr[noise >= t].
     """
     yes, no = line.last - first_yes + 1, first_yes - line.first
     losses = {}

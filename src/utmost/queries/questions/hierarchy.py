@@ -1,7 +1,7 @@
-"""The question: how many rows each node of a public hierarchy has: countries, their regions, the towns of these.
+"""Query: how many rows each node of a public hierarchy has, such as countries, their regions, and towns in these.
 
-Every level is a table of the same rows. Some of them are released with noise, and the counts of all nodes are made of
-these by least squares: the towns of a region add up to the region, exactly.
+Every level is a table of the same rows. Some levels are released with noise, and the counts of all nodes are least
+squares estimates from these: the towns of a region add up to the region, exactly.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class KeyTree:
-    """Public keys as the leaves of a tree, whose nodes are the values of the first 0, 1, ... levels.
+    """Public keys as the leaves of a tree; nodes are the combinations of values of the first 0, 1, ... levels.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class KeyTree:
 
     @cached_property
     def leaves(self) -> list[tuple[Any, ...]]:
-        """The way to every leaf, and its place among the keys, families together."""
+        """For every leaf, its values from the root on and its index among the keys; siblings are adjacent."""
         columns = {
             name: column.to_pylist() for name, column in zip(self.keys.names, self.keys.table.columns, strict=True)
         }
@@ -67,22 +67,22 @@ class KeyTree:
 
     @cached_property
     def nodes(self) -> list[list[tuple[Any, ...]]]:
-        """The nodes of every level, the root first, by the values on their way; families together."""
+        """The nodes of every level, the root first, each by its values from the root on; siblings are adjacent."""
         return [list(dict.fromkeys(leaf[:depth] for leaf in self.leaves)) for depth in range(len(self.levels) + 1)]
 
     @cached_property
     def children(self) -> Tree:
-        """How many children every node has."""
+        """The number of children of every node, by level."""
         levels = []
         for depth, (above, below) in enumerate(pairwise(self.nodes)):
-            many = dict.fromkeys(above, 0)
+            numbers = dict.fromkeys(above, 0)
             for node in below:
-                many[node[:depth]] += 1
-            levels.append(tuple(many.values()))
+                numbers[node[:depth]] += 1
+            levels.append(tuple(numbers.values()))
         return tuple(levels)
 
     def sums(self, counts: Any) -> list[Any]:
-        """The counts of the nodes of every level, the root first, from those of the keys."""
+        """Sum the counts of the keys to those of the nodes of every level, the root first."""
         levels = [np.asarray(counts)[[leaf[-1] for leaf in self.leaves]]]
         for children in reversed(self.children):
             levels.insert(0, np.add.reduceat(levels[0], np.cumsum((0, *children))[:-1]))
@@ -103,7 +103,7 @@ class TreeLevels(ConsistentTables):
 
     @cached_property
     def hierarchy(self) -> Hierarchy:
-        """How counts are made of released levels; from a report, the solution may be anything."""
+        """The least squares estimator of the solution; refuses one of another hierarchy, which a report may hold."""
         from utmost.theory.workload.problem import hierarchy_of
 
         hierarchy = hierarchy_of(self.solution.problem.data, self.solution.mechanism)
@@ -126,7 +126,7 @@ class TreeLevels(ConsistentTables):
         return [self.hierarchy.grain] * len(self.hierarchy.strategy)
 
     def point(self, cells: Mapping[str, Any]) -> list[Any]:
-        """The levels to be released, each summed up from the leaves, cut to the most rows there can be."""
+        """The exact levels to release, each summed from the leaves and clamped to the most rows there can be."""
         counts, grain = self.tree.sums(cells["count"]), self.hierarchy.grain
         most = MOST_ROWS if self.most_rows is None else self.most_rows
         kind = object if most * grain > 2**60 else np.int64
@@ -192,7 +192,7 @@ class TreeLevels(ConsistentTables):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HierarchyOf(CellCounts):
-    """How many rows each node of a hierarchy has, from the total to the finest level.
+    """The number of rows of each node of a hierarchy, from the total to the finest level.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class HierarchyOf(CellCounts):
 
     name = "hierarchy"
     summary = "how many rows each node of a public hierarchy has, in agreement"
-    options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
+    options: ClassVar[tuple[Option, ...]] = ()  # commands have no form for keys
 
     loss: str = "squared"
     by: Keys
@@ -286,9 +286,9 @@ class HierarchyOf(CellCounts):
         return self.strategy.plain_intervals()
 
     def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
-        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        """The answer as consistent non-negative integers, which are biased near 0."""
         return self.strategy.rounded(released)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        """Arrow table with one row per number: its columns, their values (null if summed over), value and interval."""
         return self.strategy.table(released)

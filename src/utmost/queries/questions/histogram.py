@@ -1,4 +1,4 @@
-"""The question: how many rows does each category of one or two columns have."""
+"""Query: how many rows each category of one or two columns has."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PUBLISHED = "the cells hold every row, so their sum, how many rows there are, is
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Histogram(CellCounts):
-    """How many rows each category has; values that are not listed are dropped, or counted under the name `other`."""
+    """The number of rows of each category; unlisted values are dropped, or counted under the name `other`."""
 
     name = "histogram"
     summary = "how many rows each category of a column has"
@@ -54,16 +54,16 @@ class Histogram(CellCounts):
             )
         self.set_fields(categories=listed, other=other, of=as_of(self.of, self.terms.unit))
         if len(set(self.names)) < len(self.names):
-            again = next(i for i, name in enumerate(self.names) if name in self.names[:i])
-            first = self.names.index(self.names[again])  # not the name: the list may be a private column by mistake
+            second = next(i for i, name in enumerate(self.names) if name in self.names[:i])
+            first = self.names.index(self.names[second])  # not the name: the list may be a private column by mistake
             raise InvalidInput(
-                f"cells {first + 1} and {again + 1} would have the same name; list every category once, or rename "
+                f"cells {first + 1} and {second + 1} would have the same name; list every category once, or rename "
                 "`other`."
             )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the cells are called."""
+        """The names of the cells."""
         more = [] if self.other is None else [self.other]
         return tuple(
             ", ".join(label)
@@ -108,7 +108,7 @@ class Histogram(CellCounts):
 
     @property
     def total(self) -> Total:
-        """Whether the sum of all cells is published, where every row is in one of them."""
+        """Whether the sum of all cells is published or noisy, if every row is in one of them."""
         return total_of(self.terms, self.other is not None and not self.where and len(self.names) > 1)
 
     @property
@@ -134,7 +134,7 @@ def _of_column(column: str, categories: Any) -> Any:
 
 
 def as_column_categories(column: Any, categories: Any) -> list[tuple[str, Any]]:
-    """One or two columns with their categories."""
+    """Return one or two columns, each with its categories, as a list of pairs."""
     if isinstance(column, str):
         return [(plain(column), _of_column(column, categories))]
     texts = isinstance(column, Sequence) and all(isinstance(name, str) for name in column)

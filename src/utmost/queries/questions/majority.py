@@ -1,4 +1,4 @@
-"""The question: do more rows have a condition than not."""
+"""Query: whether more rows meet a condition than do not."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Majority(Choice):
     Attributes
     ----------
     loss : "zero-one"
+        The loss that the mechanism is designed for.
     prior : array or None
         A probability for each difference, yes less no, in increasing order; None is uniform.
     """

@@ -1,8 +1,8 @@
-"""The question: how many rows each combination of some columns has, for many sets of columns at once.
+"""Query: marginal tables, the counts of all combinations of values for several sets of columns at once.
 
-Tables of one publication that are asked one by one disagree about the same total. Here all wanted tables are made of
-one set of released tables by least squares, so a number that several of them imply is the same in all: as fractions,
-exactly.
+Noisy tables of one publication that are released one by one disagree about common totals. Here all wanted tables are
+least squares estimates from one set of released tables, so a number that several of them imply is the same in all: as
+fractions, exactly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from utmost.theory.workload.problem import Margins
 
 MOST_NAMED = 12
-"""How many released tables a plan names."""
+"""The most released tables that a plan lists."""
 CENTRED = " (centred: n times each of the n numbers along a column, less their sum)"
 EXAMPLE = "um.keys(town=['Ash', 'Briar'], agrees=[True, False])"
 
@@ -50,11 +50,11 @@ class MarginalTables(ConsistentTables):
     Attributes
     ----------
     shape : tuple of int
-        How many values each column has.
+        The number of values of each column.
     wanted_tables : tuple of tuples of int
-        The wanted tables, each by the places of its columns.
+        The wanted tables, each by the indices of its columns.
     counted_tables : tuple of tuples of int
-        The tables that the engine counts: the others are sums of these.
+        The tables that the engine counts; the others are sums of these.
     """
 
     shape: tuple[int, ...]
@@ -63,7 +63,7 @@ class MarginalTables(ConsistentTables):
 
     @cached_property
     def margins(self) -> Margins:
-        """How wanted tables are made of released ones; from a report, the solution may be anything."""
+        """The least squares estimator of the solution, which may be any solution if it comes from a report."""
         from utmost.theory.workload.problem import margins_of
 
         return margins_of(self.solution.problem.data, self.solution.mechanism)
@@ -86,7 +86,7 @@ class MarginalTables(ConsistentTables):
         return [None if table.centred else self.margins.times[table] for table in self.margins.strategy]
 
     def point(self, cells: Mapping[str, Any]) -> list[Any]:
-        """The tables to be released, each summed down from one that was counted, cut to the most rows there can be."""
+        """The exact tables to release, each summed from a counted one and clamped to the most rows there can be."""
         counted_tables, start = {}, 0
         for columns in self.counted_tables:
             shape = [self.shape[i] for i in columns]
@@ -99,7 +99,7 @@ class MarginalTables(ConsistentTables):
             summed_axes = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
             counts = np.asarray(
                 np.clip(counted_tables[above].sum(axis=summed_axes), 0, self.most_rows)
-            )  # a total is an array, too
+            )  # a total is a scalar otherwise
             most = MOST_ROWS if self.most_rows is None else self.most_rows
             large = most * margins.units[table] > 2**60
             axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
@@ -168,19 +168,19 @@ class MarginalTables(ConsistentTables):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Marginals(CellCounts):
-    """How many rows each combination of values has, in the tables of several sets of columns; they agree exactly.
+    """The number of rows of each combination of values, in the tables of several sets of columns; they agree exactly.
 
     Attributes
     ----------
     by : Keys
         The public values of every column.
     tables : tuple of tuples of str
-        The wanted sets of columns, each by their names.
+        The wanted sets of columns, by name.
     """
 
     name = "marginals"
     summary = "how many rows each combination has, in many tables that agree with each other"
-    options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
+    options: ClassVar[tuple[Option, ...]] = ()  # commands have no form for keys
 
     loss: str = "squared"
     by: Keys
@@ -200,17 +200,17 @@ class Marginals(CellCounts):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """How many values each column has."""
+        """The number of values of each column."""
         return tuple(len(values) + (self.by.other is not None) for _, values in self.by.columns)
 
     @cached_property
     def wanted_tables(self) -> tuple[tuple[int, ...], ...]:
-        """The wanted tables, by the places of their columns."""
+        """The wanted tables, each by the indices of its columns."""
         return tuple(tuple(self.by.names.index(name) for name in table) for table in self.tables)
 
     @cached_property
     def counted_tables(self) -> tuple[tuple[int, ...], ...]:
-        """The tables that the engine counts: the wanted ones that lie within no other; the rest are sums of these."""
+        """The tables that the engine counts: the maximal wanted ones; the others are sums of these."""
         return tuple(
             table for table in self.wanted_tables if not any(set(table) < set(other) for other in self.wanted_tables)
         )
@@ -275,16 +275,16 @@ class Marginals(CellCounts):
         return self.strategy.plain_intervals()
 
     def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
-        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        """The answer as consistent non-negative integers, which are biased near 0."""
         return self.strategy.rounded(released)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        """Arrow table with one row per number: its columns, their values (null if summed over), value and interval."""
         return self.strategy.table(released)
 
 
 def _as_tables(of: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Wanted sets of columns, each in the order of the keys."""
+    """Return the wanted sets of columns, each in the order of the keys."""
     if isinstance(of, int | np.integer) and not isinstance(of, bool):
         if not 0 <= of <= len(names):
             raise InvalidInput(f"of is {shown(of)}; tables have 0 to {len(names)} columns, as many as the keys.")

@@ -1,4 +1,4 @@
-"""One of several candidates, named by how many rows each has: a winner, or a quantile."""
+"""Selection of one of several candidates by their numbers of rows: a winner, or a quantile."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tally(Scores):
-    """How many rows each of several cells holds, such as those nearest to each candidate.
+    """The counts of several disjoint cells, such as the rows nearest to each candidate.
 
     Attributes
     ----------
     cells : callable
-        The cells of a table.
+        Returns the cells, for a table.
     space : Tallies
-        Where the numbers of rows lie.
+        The space of the counts, with its sensitivity.
     where : Where
         Which rows are counted.
     """
@@ -52,7 +52,7 @@ class Tally(Scores):
         return grouped_statement(source, unit, rows_each, keys, contributions, secret, within=self.cells(source))
 
     def point(self, engine_result: Mapping[str, int]) -> Any:
-        """The tally with every cell at most all rows, which moves neighbours no farther apart."""
+        """The exact counts, each clamped to the most rows there can be; clamping keeps the sensitivity."""
         return [min(max(engine_result[f"c{i}"], 0), self.space.rows) for i in range(self.space.cells)]
 
     def points(self, engine_result: Mapping[str, Any], keys: Keys) -> Any:
@@ -61,7 +61,7 @@ class Tally(Scores):
 
 @dataclass(frozen=True)
 class LongTally(Tally):
-    """The same for up to a million cells: those that hold no row are not listed by the engine."""
+    """The same for up to a million cells; the engine lists only cells with rows."""
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         return tally_groups(source, unit, rows_each, self.cells(source), self.where.given, secret)
@@ -72,18 +72,18 @@ class LongTally(Tally):
 
 @dataclass(frozen=True, eq=False)
 class NamedCandidate(Selection):
-    """Which of several candidates is right.
+    """The selection of one of several candidates.
 
     Attributes
     ----------
     space : Tallies
-        Where the numbers of rows lie, and what one neighbour does to them.
+        The space of the counts, with its sensitivity.
     labels : sequence
-        What the candidates are called, in order.
+        The names of the candidates, in order.
     privacy : Level
-        What the answer keeps for one neighbour.
+        The privacy level of the answer.
     loss : str
-        What the mechanism is best for.
+        The loss that the mechanism is designed for.
     prior : dict or None
         The probability of each tally; None is uniform.
     """
@@ -109,7 +109,7 @@ class NamedCandidate(Selection):
         return (self.labels[selected],)
 
     def facts(self, solution: Solution) -> ChoiceFacts:
-        """What is known of the choice, before and after it is made."""
+        """The expected losses of the selection, and the confidence of each answer."""
         from utmost.design.rainbow import choice_facts
 
         return choice_facts(solution)

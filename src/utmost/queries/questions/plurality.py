@@ -1,4 +1,4 @@
-"""The question: who won: which candidate do most rows name."""
+"""Query: which candidate most rows name (plurality)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_CANDIDATES = 100
 
 
 class Winner(NamedCandidate):
-    """The candidate with the most rows; of several, the first."""
+    """The candidate with the most rows; the first one, if there are ties."""
 
     def design(self) -> Solution:
         from utmost.design.rainbow import best_winner
@@ -39,13 +39,13 @@ class Plurality(Choice):
     Attributes
     ----------
     column : str
-        Whose values are tallied.
+        The column with the votes.
     candidates : Bins or tuple
-        What may be named, in the order that breaks ties.
+        The candidates, in the order that breaks ties.
     of : "rows" or "people"
         Whose votes count.
     loss : "zero-one" or "shortfall"
-        What the mechanism is best for.
+        The loss that the mechanism is designed for.
     prior : dict or None
         The probability of each tally; None is uniform.
     """

@@ -1,7 +1,7 @@
-"""The question: where does a quantile of a column lie, such as its median.
+"""Query: a quantile of a column, such as its median.
 
-Every value is first rounded to the nearest candidate, so the quantile is a candidate: the lowest c with at least q of
-the n rows at or below it.
+Every value is first rounded to the nearest candidate, so the quantile is a candidate: the lowest c with at least a
+share q of the rows at or below it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NamedQuantile(NamedCandidate):
     Attributes
     ----------
     q : Fraction
-        The share of the quantile.
+        The order of the quantile: the share of rows at or below it.
     """
 
     q: Fraction
@@ -70,8 +70,8 @@ class NamedQuantile(NamedCandidate):
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
         facts, last = self.facts(solution), len(self.labels) - 1
-        nothing = all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
-        return (NOTHING_RULED_OUT,) if nothing else ()
+        none_ruled_out = all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
+        return (NOTHING_RULED_OUT,) if none_ruled_out else ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,15 +81,15 @@ class Quantile(Choice):
     Attributes
     ----------
     column : str
-        Whose quantile.
+        The column.
     q : Fraction
-        The share of rows at or below it.
+        The order of the quantile: the share of rows at or below it.
     candidates : tuple of numbers
-        What may be named, in increasing order.
+        The candidates, in increasing order.
     of : "rows" or "people"
         Whose values count.
     loss : "absolute", "zero-one" or "rank"
-        What the mechanism is best for.
+        The loss that the mechanism is designed for.
     prior : dict or None
         The probability of each tally; None is uniform.
     """
@@ -116,7 +116,7 @@ class Quantile(Choice):
     prior: Any = None
 
     def __post_init__(self) -> None:
-        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: the contribution bound depends on it
         super().__post_init__()
         self.set_fields(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
         self.set_fields(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
@@ -161,5 +161,5 @@ class Quantile(Choice):
 
 
 def form_of_quantile(public: Mapping[str, Any]) -> type[Question]:
-    """How a quantile was asked, by its public JSON: among candidates, several off noisy counts, or by ranks."""
+    """The class of a quantile query, by its public JSON: one candidate, several off noisy counts, or by ranks."""
     return Ranked if "one" in public else Quantiles if "shares" in public else Quantile

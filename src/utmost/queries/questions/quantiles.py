@@ -1,14 +1,14 @@
 """Several quantiles of a column at once, from one release.
 
-Values are rounded to the nearest candidate, and how many rows each candidate has is released: cells, which no row is in
-twice, with noise of their own. Whatever is asked of them afterwards costs nothing more, so ten quantiles cost as much
-as one. The q-quantile is the lowest candidate c with F(c) >= q n: F the running sums of the cells, made to increase,
-and n the last of them.
+Values are rounded to the nearest candidate, and the number of rows of each candidate is released: disjoint cells with
+independent noise. Quantiles are post-processing of these counts, so ten of them cost as much as one. The q-quantile is
+the lowest candidate c with F(c) >= q n, where F are the running sums of the cells, made to increase, and n the last of
+them.
 
 **Intervals.** Let G(c) = F(c) - q n. At the true quantile G >= 0, and at the candidate before it G < 0. The noise of
 G(c) is a weighted sum of that of the cells, 1 - q for those up to c and -q for the others, so its law is known: with h
-its half width at 95 %, the noisy G is below -h at the quantile with 2.5 % at most, and above h before it with 2.5 % at
-most. The candidates for which neither is seen hold the quantile with 95 %, for every table.
+its half width at 95 %, the noisy G is below -h at the quantile with probability at most 2.5 %, and above h before it
+with at most 2.5 %. The candidates that neither event rules out contain the quantile with 95 %, for every table.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ class Quantiles(Question):
     Attributes
     ----------
     column : str
-        Whose quantiles.
+        The column.
     shares : tuple of Fraction
-        Which quantiles.
+        The orders of the quantiles.
     candidates : tuple of numbers
-        What may be named, in increasing order.
+        The candidates, in increasing order.
     where : Where
-        Which rows take part.
+        Which rows are used.
     of : "rows" or "people"
         Whose values count.
     loss : "absolute"
-        What the released counts are best for.
+        The loss of one count, for which the noise is designed.
     """
 
     name = "quantile"
     summary = "several quantiles of a column from one release"
-    options = ()  # the command asks one at a time
+    options = ()  # the command takes one quantile at a time
     people_by_one_row: ClassVar = True
 
     column: str
@@ -109,18 +109,18 @@ class Quantiles(Question):
 
     @property
     def cells(self) -> Lattice:
-        """Where the numbers of rows nearest to each candidate lie: disjoint."""
+        """The space of the disjoint counts of rows nearest to each candidate."""
         return self.counts_of(len(self.candidates), self.terms.moves)
 
     @property
     def space(self) -> Lattice | Strategy:
-        """The cells, or weighted sums of them, as the solution's."""
+        """The space of the solution: the cells, or weighted sums of them."""
         space, cells = self.solution.problem.space, self.cells  # from a report, it may be anything
         return space if isinstance(space, Strategy) and space.cells == cells else cells
 
     @property
     def summed(self) -> bool:
-        """Whether weighted sums of cells are released, of which counts are least squares estimates."""
+        """Whether weighted sums of cells are released, from which counts are least squares estimates."""
         return isinstance(self.space, Strategy)
 
     def design(self) -> Solution:
@@ -174,7 +174,7 @@ class Quantiles(Question):
         return self.accuracy.average or 0.0
 
     def after(self, released: Mapping[str, Any]) -> After:
-        """For each quantile the first and the last candidate that may be it: those of which nothing else is seen."""
+        """For each quantile, the first and the last candidate that the noisy counts do not rule out."""
         sums, grid = self._running(released), listed_candidates(self.candidates)
         ends = {}
         for q, half in zip(self.shares, self._half_widths, strict=True):
@@ -194,7 +194,7 @@ class Quantiles(Question):
         return is_near_end([[number] for number in released.values()], half, space)
 
     def expected_losses(self) -> dict[str, dict[str, float]]:
-        nested = replace(self.cells, moves="one-way")  # a row moves some of the running counts, all in one direction
+        nested = replace(self.cells, moves="one-way")  # a row changes some running counts, all in one direction
         alternatives = noise_alternatives(nested, self.privacy, ("absolute",))
         return {
             "Utmost": {"rank": self.average},
@@ -214,7 +214,7 @@ class Quantiles(Question):
         return ("all of them are read off one release: the rows nearest to each candidate",)
 
     def _running(self, released: Mapping[str, Any]) -> list[int]:
-        """The rows at or below each candidate, by the noisy numbers."""
+        """The noisy numbers of rows at or below each candidate."""
         from utmost.theory.workload.least_squares import running_counts
 
         space = self.space
@@ -227,7 +227,7 @@ class Quantiles(Question):
         return list(accumulate(released[f"cell {i + 1}"] for i in range(space.dimension)))
 
     def _errors(self, q: Fraction) -> tuple[Floats, Floats]:
-        """For every candidate, how large the error of F - q n is on average, and within which ±h it is with 95 %."""
+        """The expected absolute error of F - q n at every candidate, and its 95 % half width."""
         from utmost.theory.vector.design.weighted_sums import half_widths, mean_sizes
         from utmost.theory.workload.design.strategies import count_errors
 
@@ -238,10 +238,10 @@ class Quantiles(Question):
         return mean_sizes(noise, *weights), half_widths(noise, *weights, CONFIDENCE)
 
     def _weights(self, q: Fraction) -> tuple[Floats, Floats]:
-        """For every candidate, the weights of the noises of cells, and how many cells have each."""
-        many = np.arange(1, len(self.candidates) + 1)
-        weights = np.tile([float(1 - q), float(q)], (len(many), 1))
-        return weights, np.column_stack([many, len(many) - many])
+        """For every candidate, the weights of the noise of cells, and the number of cells with each weight."""
+        sizes = np.arange(1, len(self.candidates) + 1)
+        weights = np.tile([float(1 - q), float(q)], (len(sizes), 1))
+        return weights, np.column_stack([sizes, len(sizes) - sizes])
 
     @cached_property
     def _half_widths(self) -> list[Floats]:
@@ -249,13 +249,13 @@ class Quantiles(Question):
 
 
 def _place(running: Sequence[int], q: Fraction) -> int:
-    """The place of a quantile, of noisy running counts that are made to increase."""
+    """The index of a quantile among the candidates, by noisy running counts that are made to increase."""
     sums = increasing(running)
     return next((i for i, count in enumerate(sums) if count >= q * sums[-1]), len(sums) - 1)
 
 
 def as_shares(shares: Any) -> tuple[Fraction, ...]:
-    """The shares of several quantiles."""
+    """Return the orders of quantiles as fractions; refuse an empty list, or one with duplicates."""
     share_list = listed(shares)
     if (
         isinstance(share_list, str | bytes)
@@ -275,7 +275,7 @@ def as_shares(shares: Any) -> tuple[Fraction, ...]:
 
 
 def as_share(q: Number) -> Fraction:
-    """The share of a quantile."""
+    """Return the order of a quantile as a fraction between 0 and 1."""
     share = as_rational(q, "q")
     if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR:
         raise InvalidInput(
@@ -286,11 +286,9 @@ def as_share(q: Number) -> Fraction:
 
 
 def as_candidates(candidates: Any) -> tuple[Any, ...]:
-    """Public numbers in increasing order."""
+    """Return candidates as a tuple of increasing numbers."""
     candidate_list = listed(candidates)
-    values = (
-        [plain(x) for x in candidate_list] if isinstance(candidate_list, Sequence) else []
-    )  # a set has no order to break ties by
+    values = [plain(x) for x in candidate_list] if isinstance(candidate_list, Sequence) else []  # a set has no order
     if len(values) > MOST_CANDIDATES:
         raise InvalidInput(
             f"there are {len(values)} candidates; give at most {MOST_CANDIDATES}, such as "

@@ -1,7 +1,7 @@
-"""The question: how many rows lie between any two of several edges.
+"""Query: how many rows lie between any two of several edges.
 
-Every range is a sum of neighbouring cells. Released are the cells, or weighted sums of them, with noise; ranges are
-least squares estimates made of these, so that two ranges that meet add up to the one that is both, exactly.
+Every range is a sum of neighbouring cells. The cells, or weighted sums of them, are released with noise, and ranges are
+least squares estimates from these, so that two adjacent ranges add up to their union, exactly.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ AGREE = "released are {}, and all ranges are made of these, so that ranges that 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RangesOfCells(CellStrategy):
-    """Noise on cells, or on weighted sums of them, of which all ranges of neighbouring cells are estimates.
+    """Noise on cells, or on weighted sums of them, from which all ranges of neighbouring cells are estimated.
 
     Attributes
     ----------
     names : tuple of str
-        What the ranges are called, those of the first cell first.
+        The names of the ranges, those from the first cell first.
     cells : Lattice
-        The cells between neighbouring edges, and what one neighbour adds to them.
+        The cells between neighbouring edges, with their sensitivity set.
     """
 
     names: tuple[str, ...]
@@ -75,7 +75,7 @@ class RangesOfCells(CellStrategy):
         return {name: high - low for name, (low, high) in pairs}
 
     def intervals(self, released: Mapping[str, Any]) -> dict[Any, tuple[Any, Any]]:
-        """Around the estimates; the ends are cut off at 0."""
+        """The 95 % intervals around the estimates, clamped at 0."""
         from utmost.theory.workload.design.strategies import range_half_widths
 
         halves = range_half_widths(self.solution).tolist()
@@ -109,15 +109,15 @@ class RangesOfCells(CellStrategy):
 
         cells = self.cells
         on_cells = best_vector_noise(cells, level, "squared", True)
-        alone = replace(cells, dimension=len(self.names), moves="one-way" if cells.moves == "any" else "cube")
-        on_ranges = best_vector_noise(alone, level, "squared", True)
-        many = np.arange(cells.dimension, 0, -1)  # so many ranges are made of 1, 2, ... cells
-        added = float(np.average(sum_mean_sizes(on_cells), weights=many))
+        ranges = replace(cells, dimension=len(self.names), moves="one-way" if cells.moves == "any" else "cube")
+        on_ranges = best_vector_noise(ranges, level, "squared", True)
+        numbers = np.arange(cells.dimension, 0, -1)  # of ranges with 1, 2, ... cells
+        added = float(np.average(sum_mean_sizes(on_cells), weights=numbers))
         variance = on_cells.mean("squared") * float(spreads(cells, "ranges").mean())
         return {
             "Utmost": {"absolute": self.average("absolute"), "squared": self.solution.value},
             "noise on cells, added up": {"absolute": added, "squared": variance},
-            "noise on every range": {shown_loss: on_ranges.mean(shown_loss) for shown_loss in ("absolute", "squared")},
+            "noise on every range": {name: on_ranges.mean(name) for name in ("absolute", "squared")},
         }
 
     @property
@@ -132,14 +132,14 @@ class RangesOfCells(CellStrategy):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranges(CellCounts):
-    """How many rows lie from each edge up to, and not including, each later one.
+    """The number of rows from each edge up to, and not including, each later one.
 
     Attributes
     ----------
     column : str
-        Whose values are looked at.
+        The column.
     edges : tuple of numbers
-        Public numbers, in increasing order.
+        The public edges, in increasing order.
     """
 
     name = "ranges"
@@ -163,7 +163,7 @@ class Ranges(CellCounts):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the ranges are called."""
+        """The names of the ranges."""
         return tuple(f"[{low}, {high})" for low, high in combinations(self.edges, 2))
 
     @property
@@ -187,7 +187,7 @@ class Ranges(CellCounts):
 
     @property
     def cells(self) -> Lattice:
-        """The cells between neighbouring edges."""
+        """The space of the disjoint counts between neighbouring edges."""
         return self.counts_of(len(self.edges) - 1, self.terms.moves)
 
     @property

@@ -1,10 +1,11 @@
 """Quantiles of a column between public bounds, one or several, of the whole table or by keys.
 
 The q-quantile is the least value of the clamped column with at least a share q of its n rows at or below it: the
-ceil(q n)-th smallest (NumPy's "inverted_cdf"). Candidates are a fine public grid (`release.candidates`), and the engine
-counts the rows nearest to each. `mechanism.ranks` says what is named, and what interval holds the quantile at every
-table; it reaches to the halfway points around its candidates, so it holds the quantile of the values themselves.
-A table (or group) without rows has no quantile: an answer is drawn all the same, and means nothing.
+ceil(q n)-th smallest (NumPy's "inverted_cdf"). Candidates are a fine public grid (`queries/candidates.py`), and the
+engine counts the rows nearest to each. `theory/selection/ranks.py` defines the mechanism, with an interval that
+contains the quantile for every table; it extends to the midpoints around its candidates, so it contains the quantile of
+the unrounded values. A table (or group) without rows has no quantile: an answer is drawn all the same, and is
+meaningless.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 MOST_TREES = 10**6
-"""Up to how many candidates of all keys together a noisy CDF is tried."""
+"""The most candidates of all keys together for which a noisy CDF is considered."""
 HOLDS = {
     "ranks.choices": "by how many rows the named value is off, where rows are spread evenly around the quantile; in "
     "the unit of the data, as much as the values of so many rows differ there",
@@ -54,23 +55,24 @@ EMPTY = "if no row has a value there is no quantile, and the answer means nothin
 
 @dataclass(frozen=True, eq=False)
 class RankedQuantiles(Selection):
-    """Quantiles by the ranks of candidates: for each, its place and those of the two ends of its interval.
+    """Quantiles by the ranks of candidates: for each, its index and those of the two ends of its interval.
 
     Attributes
     ----------
     space : Tallies
-        The rows nearest to each candidate, and what one neighbour does to them.
+        The space of the counts of rows nearest to each candidate, with its sensitivity.
     grid : Candidates
+        The candidates.
     shares : tuple of Fraction
-        Which quantiles.
+        The orders of the quantiles.
     privacy : Level
-        What all of them together keep for one neighbour.
+        The privacy level of all of them together.
     whole : bool
-        Whether the column's type is whole numbers.
+        Whether the column has an integer type.
     one : bool
-        Whether one quantile was asked for, not a list of them.
+        Whether the question is about one quantile, not a list.
     trees : bool
-        Whether a noisy CDF is tried.
+        Whether a noisy CDF is considered.
     """
 
     by_law: ClassVar = True
@@ -119,7 +121,7 @@ class RankedQuantiles(Selection):
         ]
 
     def _read_off(self, solution: Solution, points: Any) -> list[Any]:
-        """The places of quantiles, and of the candidates that may be them, on a noisy CDF at each point."""
+        """Draw a noisy CDF for each group, and read off the indices of quantiles and of the ends of their intervals."""
         from utmost.theory.selection.ranks import node_counts, ranks_of, read_quantile
 
         mechanism, branching, halves = (
@@ -138,7 +140,7 @@ class RankedQuantiles(Selection):
         ]
 
     def _half_widths(self, solution: Solution) -> list[Floats]:
-        """Of every quantile and candidate, within which ±h the noise of its rank lies."""
+        """The half widths of the noise of the rank, for every quantile and candidate."""
         from utmost.theory.selection.design.ranks import rank_half_widths
         from utmost.theory.selection.ranks import nodes_left
 
@@ -176,7 +178,7 @@ class RankedQuantiles(Selection):
 
 
 def is_by_cdf(solution: Solution) -> bool:
-    """Whether quantiles are read off a noisy CDF, not chosen."""
+    """Whether quantiles are read off a noisy CDF, not selected by rank."""
     return bool(solution.problem.question == "ranks.cdf")
 
 
@@ -187,24 +189,24 @@ class Ranked(Choice):
     Attributes
     ----------
     column : str
-        Whose quantiles.
+        The column.
     shares : tuple of Fraction
-        Which, such as (1/2,).
+        The orders of the quantiles, such as (1/2,).
     lower, upper, grid : number or None
-        What values are clamped to, and how far apart candidates are.
+        The bounds that values are clamped to, and the distance of candidates.
     candidates : sequence of numbers or None
-        The candidates, where they are listed.
+        The candidates, if they are listed.
     whole : bool
-        Whether the column's type is whole numbers.
+        Whether the column has an integer type.
     one : bool
-        Whether one quantile was asked for, not a list of them.
+        Whether the question is about one quantile, not a list.
     of : "rows" or "people"
         Whose values count.
     """
 
     name = "quantile"
     summary = "quantiles of a column between public bounds"
-    options: ClassVar[tuple[Option, ...]] = ()  # declared by the question of one quantile
+    options: ClassVar[tuple[Option, ...]] = ()  # declared by `Quantile`
     needs_most: ClassVar = False
     people_by_one_row: ClassVar = True
 
@@ -220,7 +222,7 @@ class Ranked(Choice):
     loss: str = "rank"
 
     def __post_init__(self) -> None:
-        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: the contribution bound depends on it
         super().__post_init__()
         self.set_fields(column=as_column(self.column), shares=as_shares(self.shares))
         if type(self.whole) is not bool or type(self.one) is not bool or self.loss != "rank":
@@ -231,7 +233,7 @@ class Ranked(Choice):
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return 1 if self.by is None else self.by.size
 
     @cached_property
@@ -296,7 +298,7 @@ class Ranked(Choice):
 
     @property
     def space(self) -> Tallies | Tables:
-        """The tallies, or the counts of a tree's nodes, of which the sizes are the solution's."""
+        """The space of the solution: the counts of candidates, or of the nodes of a tree over them."""
         from utmost.theory.selection.design.ranks import tables_of
 
         space, tallies = self.solution.problem.space, self.selection.space  # from a report, it may be anything
@@ -309,14 +311,14 @@ class Ranked(Choice):
 
 
 def as_step(grid: Candidates) -> str:
-    """The step of candidates, in words."""
+    """The step of candidates in words; empty for listed candidates."""
     from utmost.exact import show_rational
 
     return "" if grid.step is None else show_rational(grid.step)
 
 
 def require_places(listed: Any, many: int, size: int) -> list[list[int]]:
-    """The places of quantiles and of the ends of their intervals; a report may hold anything."""
+    """Check the released indices of quantiles and of the ends of their intervals; a report may hold anything."""
     fits = isinstance(listed, list) and len(listed) == many
     for triple in listed if fits else ():
         whole = isinstance(triple, list) and len(triple) == 3 and all(type(at) is int for at in triple)

@@ -1,7 +1,7 @@
-"""The question: how many people have how many rows, in public bins; before any truncation.
+"""Query: how many people have how many rows, in public bins, before any truncation.
 
-Each person is in one bin, so the noise is that of a histogram of people, however many rows anybody has. With it one can
-choose `rows_each`: `session.suggest_rows_each` does.
+Each person is in one bin, so the noise is that of a histogram of people, whatever the number of rows per person. The
+answer helps to choose the contribution bound `rows_each`: see `session.suggest_rows_each`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUND = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
 
 
 def numbers_of_rows(largest: int) -> tuple[int, ...]:
-    """The public numbers of rows at which bins end: 1, 2, 3, then each at most a third above the last.
+    """The upper ends of bins of numbers of rows, up to `largest`: 1 to 6, 8, then round numbers.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def numbers_of_rows(largest: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsPerPerson(CellCounts):
-    """How many people have how many rows with a condition.
+    """The number of people by their number of rows that meet a condition.
 
     Attributes
     ----------
     largest : int
-        The last bin is of people with more rows than this.
+        The last bin counts people with more rows than this.
     """
 
     name = "rows_per_person"
@@ -71,7 +71,7 @@ class RowsPerPerson(CellCounts):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the bins are called."""
+        """The names of the bins."""
         starts = (before + 1 for before in (0, *self.ends))
         bins = zip(starts, self.ends, strict=False)
         return (

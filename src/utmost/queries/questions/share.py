@@ -1,9 +1,8 @@
-"""The question: which share of the rows, or people, has a condition, and does that prove anything about a population.
+"""Query: the share of rows, or people, that meet a condition, with tests and intervals for a population.
 
-One count is released with noise of mean 0, among a public number of rows: rows are replaced, never added, so how many
-there are is public. With it goes a uniform number drawn without looking at anything, which makes p-values continuous:
-they are exactly uniform under the null hypothesis, and at pure levels the most powerful private ones (Awan and
-Slavković 2020).
+One unbiased noisy count is released, among a public number of rows (rows are replaced, so their number is public). With
+it goes a uniform number, drawn independently of the data, which makes p-values continuous: they are exactly uniform
+under the null hypothesis, and at pure levels the tests are the most powerful private ones (Awan and Slavković 2020).
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from utmost.theory.binary.design.share_test import NoisyShare
 
 BITS = 53
-"""The uniform number that makes p-values continuous has so many bits."""
+"""The number of bits of the uniform number that makes p-values continuous."""
 OF_SHARES = ("absolute", "squared")
-"""The losses that the noise of a share can be best for."""
+"""The losses that the noise of a share can be designed for."""
 AMONG = Option(
     "among",
     "How many rows or people there are; public.",
@@ -46,15 +45,20 @@ AMONG = Option(
 
 @dataclass(frozen=True)
 class ShareFinding:
-    """What a released share says about the population its rows are drawn from. Made by `answer.test`.
+    """Test and interval for the share in the population that the rows are a sample of. Returned by `answer.test`.
 
     Attributes
     ----------
-    theta : the share under the null hypothesis
+    theta : float
+        The population share under the null hypothesis.
     alternative : "greater", "less" or "two-sided"
-    p_value : at most u with probability u if the share in the population is theta, exactly
-    interval : holds the share in the population with `confidence`, whatever it is
-    confidence : of the interval
+        The alternative hypothesis.
+    p_value : float
+        The p-value; exactly uniform if the population share is theta.
+    interval : pair of float
+        Confidence interval of the population share.
+    confidence : float
+        The confidence of the interval.
     """
 
     theta: float
@@ -74,7 +78,7 @@ class ShareFinding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Share(Question):
-    """Which share of a public number of rows, or people, has a condition: an unbiased noisy count over that number."""
+    """The share of a public number of rows, or people, that meet a condition: an unbiased noisy count over it."""
 
     name = "share"
     summary = "which share of the rows has a condition, with tests"
@@ -86,7 +90,7 @@ class Share(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         unit = self.terms.unit
-        as_loss(self.loss)  # of all losses first
+        as_loss(self.loss)  # first against all losses
         self.set_fields(loss=as_loss(self.loss, OF_SHARES), of=as_of(self.of, unit))
         most = MOST_UNITS if unit.at_most is None else unit.at_most
         if isinstance(self.among, bool) or not isinstance(self.among, int) or not 1 <= self.among <= most:
@@ -107,7 +111,7 @@ class Share(Question):
 
     @property
     def step(self) -> Fraction:
-        """What one row is worth in the share."""
+        """The share of one row."""
         return Fraction(1, self.among)
 
     @property
@@ -150,7 +154,7 @@ class Share(Question):
             raise InvalidInput("what is released are whole numbers.")
 
     def noisy(self, released: Mapping[str, Any]) -> NoisyShare:
-        """The noisy count with the law of its noise: estimate, p-values, intervals."""
+        """The noisy count with the law of its noise, for estimates, p-values and intervals."""
         from utmost.theory.binary.design.share_test import NoisyShare
 
         count, blur = released["count"], released["blur"]
@@ -164,7 +168,7 @@ class Share(Question):
     def test(
         self, released: Mapping[str, Any], theta: AnyNumber, alternative: Any, confidence: AnyNumber
     ) -> ShareFinding:
-        """The p-value of a share under the null hypothesis, and an interval of the population's."""
+        """Test the null hypothesis that the population share is theta; also an interval for that share."""
         noisy = self.noisy(released)
         p_value, interval = noisy.p_value(theta, alternative), noisy.interval(confidence, alternative)
         return ShareFinding(float(theta), alternative, p_value, interval, float(confidence))

@@ -1,8 +1,8 @@
-"""The question: of which share of the people rows are dropped, of the people who have any.
+"""Query: the share of people who lose rows by truncation, among those who have rows.
 
-Two integers are released with one vector of noise: how many people lose rows by truncation, and how many lose none. A
-person is in one of both, so one neighbour makes one move, and the share is the first of the sum of both. Nobody needs
-to know how many people there are.
+Two counts are released with one vector of noise: how many people lose rows by truncation, and how many do not. A person
+is in one of the two, so their sensitivity is 1, and the share is the first over their sum. The number of people need
+not be known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 PARTS = ("losing_rows", "losing_none")
-"""What the two released counts are called."""
+"""The names of the two released counts."""
 HOLDS = (
     "to first order; the upper end is for a share near 0 or 1, the lower one for a half; each person is a row "
     "here; worst: if there is nobody"
@@ -37,9 +37,9 @@ HOLDS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShareLeftOut(Question):
-    """Of which share of the people with rows of a condition some of these are dropped: one of two noisy counts.
+    """The share of people with rows dropped, among those with rows that meet a condition, from two noisy counts.
 
-    The error of the share is that of the counts over the number of people, to first order, as that of a mean.
+    To first order, the error of the share is that of the counts divided by the number of people, as for a mean.
     """
 
     name = "share_left_out"
@@ -99,21 +99,21 @@ class ShareLeftOut(Question):
             raise InvalidInput("what is released are whole numbers.")
 
     def value(self, released: Mapping[str, Any]) -> float:
-        """The share; a half where nobody seems to be there."""
+        """The estimated share; a half if the noisy counts add up to nobody."""
         losing, none = (released[name] for name in PARTS)
         return min(max(losing / (losing + none), 0.0), 1.0) if losing + none > 0 else 0.5
 
-    # ---- errors, by how many people there are ----
+    # ---- errors by number of people ----
 
     def losses_at(self, share: float) -> dict[str, float]:
-        """The expected losses for a true share, times the people (squared: times their square)."""
+        """Expected losses at a true share, times the number of people (squared: times its square)."""
         from utmost.theory.estimates.design.mean import mean_losses
 
         losses = mean_losses(self.solution.mechanism, share)
         return {loss: losses[loss] for loss in reported_losses(self.loss) if loss in OF_SHARES}
 
-    def _of(self, people: float, loss_of_one: float) -> float:
-        """The expected loss among so many people, which is at most 1."""
+    def _expected_loss(self, people: float, loss_of_one: float) -> float:
+        """The expected loss for a number of people, at most 1."""
         return min(loss_of_one / people ** (2 if self.loss == "squared" else 1), 1.0)
 
     def _possible(self, sizes: tuple[int, ...]) -> list[int]:
@@ -124,7 +124,7 @@ class ShareLeftOut(Question):
         self.require_expected_rows()
 
     def require_expected_rows(self) -> NoReturn:
-        """Refuse a target: how many people have rows is not known before."""
+        """Refuse an error target: the number of people with rows is not known in advance."""
         raise InvalidInput(
             f"the error of a {self.name} depends on how many rows it is made of; plan it with expected_rows=, a "
             "public number (or one for each key), such as expected_rows=1000, and give the target again."
@@ -132,17 +132,22 @@ class ShareLeftOut(Question):
 
     def before(self) -> Before:
         largest, least = self.losses_at(0)[self.loss], self.losses_at(0.5)[self.loss]
-        by_people = tuple((n, self._of(n, least), self._of(n, largest)) for n in self._possible(LISTED))
+        by_people = tuple(
+            (n, self._expected_loss(n, least), self._expected_loss(n, largest)) for n in self._possible(LISTED)
+        )
         return Before(self.loss, None, 1.0, holds=HOLDS, over_rows=largest, by_rows=by_people, least_over_rows=least)
 
     @property
     def curve(self) -> dict[str, Any]:
-        """The largest expected error by how many people there are."""
+        """The largest expected error by number of people."""
         sizes, largest = self._possible(SIZES), self.losses_at(0)[self.loss]
-        return {"rows": sizes, f"largest expected {self.loss} error": [self._of(size, largest) for size in sizes]}
+        return {
+            "rows": sizes,
+            f"largest expected {self.loss} error": [self._expected_loss(size, largest) for size in sizes],
+        }
 
     def expected_losses(self) -> dict[str, dict[str, float]]:
-        """The largest expected losses of one person: all fall alike with more."""
+        """The largest expected losses for one person; more people keep their ratios."""
         from utmost.theory.estimates.design.mean import mean_alternatives
 
         alternatives = mean_alternatives(self.space, self.privacy, 1)

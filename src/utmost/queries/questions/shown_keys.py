@@ -1,4 +1,4 @@
-"""The question: which keys are there, that nobody listed."""
+"""Query: which keys there are, found privately (partition selection)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShownKeys(Question):
-    """Which keys there are: those that are released.
+    """The keys that partition selection releases.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class ShownKeys(Question):
 
     @property
     def bounded_unit(self) -> Unit:
-        return replace(self.terms.unit, truncate="question")  # keys are bounded, and no rows are counted
+        return replace(self.terms.unit, truncate="question")  # the contribution bound is in keys, not in rows
 
     @cached_property
     def selection(self) -> KeySelection:
-        """Which keys are released."""
+        """The partition selection."""
         return KeySelection(self.by, self.terms, self.by.keys_each)
 
     @property

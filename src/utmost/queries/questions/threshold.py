@@ -1,4 +1,4 @@
-"""The question: are there at least so many rows with a condition."""
+"""Query: whether at least a given number of rows meet a condition."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from utmost.queries.questions.tiered import TieredSum
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Threshold(Choice):
-    """Whether a condition is true of at least so many rows, or people.
+    """Whether at least a given number of rows, or people, meet a condition.
 
     Attributes
     ----------
     at_least : int
-        The least number of which the answer is yes.
+        The threshold: the least count with the answer yes.
     of : "rows" or "people"
         What is counted.
     loss : "zero-one"
+        The loss that the mechanism is designed for.
     prior : array or None
         A probability for each possible count, in increasing order; None is uniform.
     """
@@ -45,7 +46,7 @@ class Threshold(Choice):
     prior: Any = None
 
     def __post_init__(self) -> None:
-        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: the contribution bound depends on it
         super().__post_init__()
         self.set_fields(**checked_loss_and_prior(self.scores, self.loss, self.prior, self.privacy))
         try:

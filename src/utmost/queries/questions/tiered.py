@@ -1,8 +1,8 @@
-"""Counts, majorities and thresholds of rows of which some are promised more than others: one integer for each tier.
+"""Counts, majorities and thresholds of tables with tiers (heterogeneous privacy): one integer for each tier.
 
-Which tier a row belongs to is public: the first of the named conditions that is true of it, or none of them; a person
-belongs to the first one that is true of any of their rows. One neighbour changes one row, or the rows of one person, of
-one tier, so it moves one integer, at the level of its tier (HET). The answer is about all rows together.
+The tier of a row is public: the first of the named conditions that it meets, or the rest; that of a person is the first
+one that any of their rows meets. Neighbours differ in one row, or the rows of one person, of one tier, so one integer
+changes, at the level of its tier (HET). The answer is about all rows together.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ TRIED = "the worst of some points tried"
 
 @dataclass(frozen=True)
 class TieredSum(Scores):
-    """A sum over rows in one integer for every tier, the rest last: t0, t1, ...
+    """A sum over the rows of every tier, named t0, t1, ..., the rest last.
 
     Attributes
     ----------
     ends : pair of int
-        Between which integers, 0 among them, lies what a row adds.
+        The range of what a row adds; it contains 0.
     contribution : callable
-        The expression of it, of a table and a condition.
+        Returns the expression of it, for a table and a condition.
     where : Where
-        The condition that it is about.
+        The condition.
     scope : Scope
-        The rows, and what one neighbour does to them.
+        The rows, with contribution bound and adjacency.
     unit : Unit
-        With the tiers.
+        The privacy unit, with its tiers.
     """
 
     ends: tuple[int, int]
@@ -61,7 +61,7 @@ class TieredSum(Scores):
 
     @cached_property
     def space(self) -> Tiers:
-        """One line for every tier, and its share of the level."""
+        """The range of the sum of every tier, and the share of the level that each tier has."""
         sizes = [tier.at_most for tier in self.unit.tiers]
         shares = [write_rational(tier.share) for tier in self.unit.tiers]
         if rest := (self.unit.at_most or 0) - sum(sizes):
@@ -70,18 +70,18 @@ class TieredSum(Scores):
         return Tiers(tuple(scope.line(self.ends) for scope in scopes), tuple(shares))
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        """What every row adds, in the sum of the first tier that it belongs to."""
+        """The statement for the sums: every row is added to that of its tier."""
         row = self.contribution(source, self.where.given)
         require_id(source, self.unit.id)
         tiers = [(as_condition(tier.where, source), literal(place)) for place, tier in enumerate(self.unit.tiers)]
         first = case(tiers, literal(len(tiers)))
-        if self.unit.id is not None:  # of all rows of the person, also of those that the question is not about
+        if self.unit.id is not None:  # over all rows of the person, the condition aside
             first = least_over(first, [source.column(self.unit.id)])
         parts = {}
         for place in range(len(self.space.lines)):
             own = compare("=", first, literal(place))
-            both = own if row.taking_part is None else row.taking_part & own
-            parts[f"t{place}"] = Contribution(both, row.value, row.least, row.most)
+            in_tier = own if row.taking_part is None else row.taking_part & own
+            parts[f"t{place}"] = Contribution(in_tier, row.value, row.least, row.most)
         return statement(source, self.unit, rows_each, parts, secret)
 
     def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
@@ -89,33 +89,33 @@ class TieredSum(Scores):
 
 
 def require_uniform(space: Tiers, prior: Any, privacy: Level) -> None:
-    """Refuse levels that tiers have no shares of, and any prior but the uniform one."""
-    line_prior(cast(Line, space), prior)  # only how many points there are is looked at
+    """Refuse levels that are not pure, and any prior but the uniform one."""
+    line_prior(cast(Line, space), prior)  # uses the number of points only
     require_pure(privacy)
     if prior is not None:
         raise InvalidInput("with tiers every count of every tier is taken as equally likely; leave the prior out.")
 
 
 def tier_levels_in_words(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:
-    """What each named tier spends, in words."""
+    """The level that each named tier spends, in words."""
     levels = zip(unit.tiers, space.levels(privacy), strict=False)
     return tuple(f"of {unit.whose} with {tier.where} it spends {level}" for tier, level in levels)
 
 
 @dataclass(frozen=True, eq=False)
 class TieredDecision(Selection):
-    """Whether the sum of all tiers' integers is at least a border.
+    """Whether the sum over all tiers reaches a threshold.
 
     Attributes
     ----------
     space : Tiers
-        Where the integers lie, and what each tier is promised.
+        The range of the sum of each tier, with its share of the level.
     border : int
-        The least sum of which the answer is yes.
+        The threshold: the least sum with the answer yes.
     privacy : Level
-        The whole level, of which tiers have shares.
+        The level, of which each tier has a share.
     unit : Unit
-        With the tiers.
+        The privacy unit, with its tiers.
     """
 
     label: ClassVar = "yes"
@@ -172,7 +172,7 @@ class TieredDecision(Selection):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TieredCount(Question):
-    """How many rows, or people, there are of which a condition is true, of all tiers together.
+    """The number of rows, or people, that meet a condition, over all tiers.
 
     Attributes
     ----------
@@ -181,11 +181,11 @@ class TieredCount(Question):
     of : "rows" or "people"
         What is counted.
     loss : str
-        What the mechanism is best for.
+        The loss that the mechanism is designed for.
     prior : None
-        Every count of every tier is equally likely.
+        Uniform: every count of every tier is equally likely.
     unbiased : bool
-        Whether the noisy number itself is the answer.
+        Whether the answer is the noisy number itself, without post-processing.
     """
 
     name = "count"
@@ -242,12 +242,12 @@ class TieredCount(Question):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the released integers are called: the sums of some tiers."""
+        """The names of the released integers, which are sums over tiers."""
         parts = self.solution.mechanism.parts
         return ("count",) if len(parts) == 1 else tuple(f"tier {'+'.join(str(t + 1) for t in part)}" for part in parts)
 
     def released(self, sample: Any) -> dict[str, Any]:
-        return {name: int(one) for name, one in zip(self.names, sample, strict=True)}
+        return {name: int(number) for name, number in zip(self.names, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if set(released) != set(self.names) or not all(type(value) is int for value in released.values()):
@@ -266,7 +266,7 @@ class TieredCount(Question):
         return Before(self.loss, self.average, self.solution.mechanism.worst(self.loss), worst_among=TRIED)
 
     def after(self, released: Mapping[str, Any]) -> After:
-        """The intervals of all sums at once, each with its part of what may be missed, added up."""
+        """The sum of simultaneous intervals for all released sums, each with an equal part of the error probability."""
         mechanism = self.solution.mechanism
         level = 1 - (1 - CONFIDENCE) / len(mechanism.laws)
         ends = [law.interval(released[name], level) for name, law in zip(self.names, mechanism.laws, strict=True)]

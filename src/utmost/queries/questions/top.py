@@ -1,4 +1,4 @@
-"""The question: which k values of a column are most frequent, in order; of a public list, or of all there are."""
+"""Query: the k most frequent values of a column, in order, of a public list of candidates."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ GIVEN = ", nothing more than the expected recall is known of who is missed"
 
 @dataclass(frozen=True)
 class CategoryCounts(Scores):
-    """How many rows have each of some values of a column.
+    """The number of rows of each of several values of a column.
 
     Attributes
     ----------
     keys : Keys
         The values.
     space : Tallies
-        Where the numbers of rows lie.
+        The space of the counts, with its sensitivity.
     where : Where
         Which rows are counted.
     """
@@ -69,13 +69,13 @@ class TopList(Selection):
     Attributes
     ----------
     space : Tallies
-        Where the numbers of rows lie, and what one neighbour does to them.
+        The space of the counts, with its sensitivity.
     labels : sequence
-        What the candidates are called.
+        The names of the candidates.
     k : int
-        How many are named.
+        The length of the list.
     privacy : Level
-        What the list keeps for one neighbour.
+        The privacy level of the list.
     """
 
     by_law: ClassVar = True
@@ -131,16 +131,16 @@ class TopList(Selection):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Top(Choice):
-    """The k most frequent of a public list of candidates.
+    """The k most frequent of a public list of candidates, in order.
 
     Attributes
     ----------
     column : str
-        Whose values are counted.
+        The column.
     k : int
-        How many are named.
+        The length of the list.
     candidates : Bins or tuple
-        What may be named, in the order that breaks ties.
+        The candidates, in the order that breaks ties.
     of : "rows" or "people"
         What is counted.
     """

@@ -1,4 +1,4 @@
-"""The k most frequent of the keys that are released, by the counts that are released beside them."""
+"""Query: the k most frequent keys, in order, of those found privately, by their released counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from utmost.queries.questions.question import question_in_words
 from utmost.queries.units_per_key import Found
 
 MISSED = "missed"
-"""The loss of a top list: what share of the true k is missed."""
+"""The loss of a top list: the share of the true top k that it misses."""
 MOST_NAMED, ZIPF, SAMPLED = 10_000, 2000, 400
 LARGEST_NAMED = (
     "keys are named because their counts came out large, so the counts are too large on average; their intervals are "
@@ -29,12 +29,12 @@ LARGEST_NAMED = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopFound(ByFoundKeys):
-    """The k most frequent of the keys that are released.
+    """The k most frequent of the released keys.
 
     Attributes
     ----------
     k : int
-        How many are named.
+        The length of the list.
     """
 
     needs_most: ClassVar = True
@@ -63,13 +63,13 @@ class TopFound(ByFoundKeys):
     def draw(self, point: Found) -> dict[str, Any]:
         released = super().draw(point)
         counts = released["count"]
-        order = sorted(range(len(counts)), key=lambda place: -counts[place])[: self.k]  # of equal ones the first key
+        order = sorted(range(len(counts)), key=lambda place: -counts[place])[: self.k]  # ties: the first key
         keys = [[name, kind, [column[place] for place in order]] for name, kind, column in released["keys"]]
         return {"keys": keys, "count": [counts[place] for place in order]}
 
     @property
     def confidence(self) -> float:
-        """So large that all keys there can be have their numbers in their intervals at once: also the largest ones."""
+        """The confidence of one interval such that those of all possible keys hold at once: also the selected ones."""
         most_keys = (self.terms.unit.at_most or 1) * self.selection.keys_each
         return 1 - (1 - CONFIDENCE) / most_keys
 
@@ -109,7 +109,7 @@ class TopFound(ByFoundKeys):
 
     @cached_property
     def _missed(self) -> tuple[float, float]:
-        """What share of the true k is missed on a table whose keys fall off as Zipf's do: a public sample."""
+        """Expected share of the true top k that is missed if keys follow Zipf's law, simulated, with standard error."""
         from utmost.theory.selection.top_lists import drawn_in_floats, largest
 
         mechanism, rng = self.solution.mechanism, np.random.default_rng(20_130_103)
@@ -128,10 +128,10 @@ class TopFound(ByFoundKeys):
 
 
 def recall_in_words(missed: float, words: str) -> str:
-    """What is expected to be found, and on what that rests."""
+    """The expected recall in words, with its assumptions."""
     return f"expected recall {1 - missed:.4g}: {words}"
 
 
 def as_k(k: Any) -> int:
-    """How many are named."""
+    """Return the length of a top list as an int; refuse one out of range."""
     return as_whole(k, "k", 1, MOST_NAMED)
