@@ -171,7 +171,7 @@ def test_the_number_of_rows_lies_in_its_interval_and_more_than_at_most_are_said(
 def test_more_expected_rows_than_at_most_are_refused():
     s = opened(COLUMNS["lognormal"], um.rows(at_most=100))
     for rows in (101, 1000):
-        with pytest.raises(InvalidInput, match="more than the 100 rows that can take part by at_most"):
+        with pytest.raises(InvalidInput, match="more than the 100 rows that at_most allows"):
             s.mean("x", 0, 1000, 1, expected_rows=rows)
     assert not list(s.account.entries())
     assert s.plan.mean("x", 0, 1000, 1, expected_rows=100).before.average

@@ -379,8 +379,12 @@ class Ratio(Aggregate):
 
         counting = self.counting or len(self.parts)
         total = np.sum([np.asarray(part).astype(object) for part in sums[:counting]], axis=0)
-        half, weight = math.ceil(total_limit(mechanism.noise, counting, confidence)), self.weight
-        numbers = (2 * total + weight) // (2 * weight), -((half - total) // weight), (total + half) // weight
+        half_width, weight = math.ceil(total_limit(mechanism.noise, counting, confidence)), self.weight
+        numbers = (
+            (2 * total + weight) // (2 * weight),
+            -((half_width - total) // weight),
+            (total + half_width) // weight,
+        )
         rows, low, high = (np.clip(number, 0, MOST_ROWS).astype(np.int64) for number in numbers)
         return rows, low, high
 

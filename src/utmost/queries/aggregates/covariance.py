@@ -156,10 +156,10 @@ class Covariance(Ratio):
         """The finest default steps that fit: exact ones for integer columns if possible, else divisors over 10^e."""
         ranges = [_as_ends(name, ends) for name, ends in (("x_range", self.x_range), ("y_range", self.y_range))]
         divisors = [common_divisor(*ends) for ends in ranges]
-        whole = self.whole or (False, False)
+        is_integer = self.whole or (False, False)
         exact = [
             common_divisor(*ends, Fraction(1)) if is_whole else None
-            for ends, is_whole in zip(ranges, whole, strict=True)
+            for ends, is_whole in zip(ranges, is_integer, strict=True)
         ]
 
         def fit(steps: list[Any]) -> bool:
@@ -221,10 +221,10 @@ class Covariance(Ratio):
         assert u.taking_part is not None, "only some rows have a value"
         assert w.taking_part is not None, "only some rows have a value"
         has_both = u.taking_part & w.taking_part
-        (wide, high), unit = self.widths, self.weight
+        (x_width, y_width), unit = self.widths, self.weight
         scale = unit // self.area
         pairs = ((less_u, less_w, scale), (less_u, w, scale), (u, less_w, scale), (u, w, scale))
-        squares = ((u, less_u, unit // wide**2), (w, less_w, unit // high**2))
+        squares = ((u, less_u, unit // x_width**2), (w, less_w, unit // y_width**2))
         return tuple(
             Contribution(has_both, first.value * second.value * scale, 0, unit)
             for first, second, scale in pairs + squares
@@ -267,8 +267,8 @@ class Covariance(Ratio):
     @property
     def _units(self) -> dict[str, float]:
         """The size of 1 on the unit square in the units of covariance, correlation and slope."""
-        wide, high = (float(side) for side in self._sides)
-        return {"covariance": wide * high, "correlation": 1.0, "slope": high / wide}
+        width, height = (float(side) for side in self._sides)
+        return {"covariance": width * height, "correlation": 1.0, "slope": height / width}
 
     # ---- errors ----
 

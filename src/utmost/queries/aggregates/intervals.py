@@ -35,8 +35,8 @@ def plus_minus(
     if rounding:
         half_width = half_width + math.ceil(rounding / step)
     numerator, denominator = step.numerator, step.denominator
-    large = (int(np.abs(integers).max(initial=0)) + half_width) * numerator >= LARGEST
-    steps = integers.astype(object) if large else integers
+    exceeds_64_bits = (int(np.abs(integers).max(initial=0)) + half_width) * numerator >= LARGEST
+    steps = integers.astype(object) if exceeds_64_bits else integers
     values, low, high = (part * numerator for part in (steps, steps - half_width, steps + half_width))
     if denominator != 1:
         values, low, high = (_divided(part, denominator) for part in (values, low, high))

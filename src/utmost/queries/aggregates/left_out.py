@@ -51,10 +51,12 @@ class LeftOut(Aggregate):
 
     def __post_init__(self) -> None:
         if self.up_to is not None:
-            most = MOST_ROWS // (self.unit.at_most or MOST_UNITS)
-            object.__setattr__(self, "up_to", as_whole(self.up_to, "up_to", 1, most))
+            most_rows = MOST_ROWS // (self.unit.at_most or MOST_UNITS)
+            object.__setattr__(self, "up_to", as_whole(self.up_to, "up_to", 1, most_rows))
         if self.unit.id is None:
-            raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
+            raise InvalidInput(
+                "no rows are dropped where the unit is a row; open the session with unit=um.people(...)."
+            )
 
     @classmethod
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
@@ -92,13 +94,15 @@ class LeftOut(Aggregate):
     def words(self, where: Where, rows_clause: str, ending: str) -> str:
         unit, condition = self.unit, f" with {where}" if where else ""
         if unit.truncate == "table":
-            beyond = f"the {unit.rows_each} that are used of each {unit.id}"
+            bound_clause = f"the {unit.rows_each} that are used of each {unit.id}"
             if self.up_to is not None:
-                return f"How many rows{condition} are dropped beyond {beyond}, at most {self.up_to} of each{ending}?"
-            return f"How many people by {unit.id} have rows{condition} that are dropped, beyond {beyond}{ending}?"
+                return (
+                    f"How many rows{condition} are dropped beyond {bound_clause}, at most {self.up_to} of each{ending}?"
+                )
+            return f"How many people by {unit.id} have rows{condition} that are dropped, beyond {bound_clause}{ending}?"
         if self.up_to is not None:
-            beyond = f"are left out beyond {unit.rows_each} per {unit.id}, at most {self.up_to} of each counted"
-            return f"How many rows{condition} {beyond}{ending}?"
+            bound_clause = f"are left out beyond {unit.rows_each} per {unit.id}, at most {self.up_to} of each counted"
+            return f"How many rows{condition} {bound_clause}{ending}?"
         rows = f"{unit.rows_each} rows{condition}"
         return f"How many people by {unit.id} have more than {rows}, of which the rest is left out{ending}?"
 
@@ -115,5 +119,5 @@ def beside_groups(unit: Unit) -> tuple[str, ...]:
     """Note that rows dropped by bounds per group are not counted, if there are such bounds."""
     if unit.groups_each is None and unit.rows_each_group is None:
         return ()
-    dropped = "what groups_each and rows_each_group drop in answers by keys is not counted here"
-    return (f"{dropped}; only rows beyond {unit.rows_each} of a person are",)
+    exception = "what groups_each and rows_each_group drop in answers by keys is not counted here"
+    return (f"{exception}; only rows beyond {unit.rows_each} of a person are",)

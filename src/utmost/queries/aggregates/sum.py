@@ -58,8 +58,8 @@ class Sum(Aggregate):
         return cls(values=ClampedColumn.from_public(public, says_rounding))
 
     def in_setting(self, setting: Setting) -> Self:
-        most = max(1, MOST_LISTED // setting.rows_each) if setting.tabulated else most_steps_of_sums(setting)
-        values = self.values.with_grid(setting, most)
+        most_steps = max(1, MOST_LISTED // setting.rows_each) if setting.tabulated else most_steps_of_sums(setting)
+        values = self.values.with_grid(setting, most_steps)
         if self.values.grid is None and values.rounded_values and not setting.grouped and setting.loss not in OF_RATIOS:
             raise InvalidInput(
                 f"loss is {shown(setting.loss)}, which counts steps of the grid, and values are not whole numbers; "
@@ -103,8 +103,8 @@ class Sum(Aggregate):
     @property
     def rounded_rows(self) -> int:
         """The number of rows whose rounding errors intervals include: all that there can be."""
-        most = self.setting.most_rows
-        return DESIGN_UNITS * self.setting.rows_each if most is None else most
+        most_rows = self.setting.most_rows
+        return DESIGN_UNITS * self.setting.rows_each if most_rows is None else most_rows
 
     @property
     def of_rounded_values(self) -> bool:

@@ -81,11 +81,11 @@ class Variance(Ratio):
 
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
         above, below = distances_to_ends(source, self.values.column, self.values.steps, where)
-        most = above.most**2
+        largest_square = above.most**2
         return (
-            Contribution(above.taking_part, below.value * below.value, 0, most),
-            Contribution(above.taking_part, 2 * above.value * below.value, 0, most // 2),
-            Contribution(above.taking_part, above.value * above.value, 0, most),
+            Contribution(above.taking_part, below.value * below.value, 0, largest_square),
+            Contribution(above.taking_part, 2 * above.value * below.value, 0, largest_square // 2),
+            Contribution(above.taking_part, above.value * above.value, 0, largest_square),
         )
 
     @property
@@ -137,8 +137,10 @@ class Variance(Ratio):
         Rounding adds a number d to each value. The standard deviation of a sum is at most the sum of the standard
         deviations, and that of d is at most max |d|.
         """
-        half = float(self.half_range)
-        return np.asarray(np.clip(half * np.sqrt(relative) + sign * float(self.values.rounding_error), 0.0, half))
+        half_range = float(self.half_range)
+        return np.asarray(
+            np.clip(half_range * np.sqrt(relative) + sign * float(self.values.rounding_error), 0.0, half_range)
+        )
 
     # ---- errors ----
 
@@ -189,8 +191,8 @@ class Variance(Ratio):
         m, q = moments
         deviation = float(self.half_range) * math.sqrt(max(q + m * m, 0.0))
         error = float(self.values.rounding_error)
-        off = min(error * (2 * deviation + error), self.off_by_rounding)
-        return off**2 if loss == "squared" else off
+        rounding_change = min(error * (2 * deviation + error), self.off_by_rounding)
+        return rounding_change**2 if loss == "squared" else rounding_change
 
     @property
     def error_basis(self) -> str:

@@ -160,9 +160,10 @@ class AggregateQuery(Question):
 
     def lattice(self, groups: int = 1) -> Lattice:
         """The space of all integers of disjoint groups, with its sensitivity set."""
-        (moves, sensitivity), rows, most = self.statistic.sensitivity(), self.rows_in_group, self.terms.unit.at_most
+        moves, sensitivity = self.statistic.sensitivity()
+        rows, most_units = self.rows_in_group, self.terms.unit.at_most
         in_one_group = sensitivity * rows if rows < self.rows_each else None
-        low, high = (None, None) if most is None else (most * rows * end for end in self.statistic.range)
+        low, high = (None, None) if most_units is None else (most_units * rows * end for end in self.statistic.range)
         dimension = len(self.statistic.parts) * groups
         return Lattice(dimension, moves, sensitivity * self.rows_each, low, high, in_one_group)
 
@@ -316,8 +317,8 @@ class AggregateQuery(Question):
     def too_many_rows(self, after: After) -> bool:
         """Whether the released numbers of rows exceed what `at_most` allows."""
         most = self.most_rows or math.inf
-        listed = [after.rows_between] if after.rows_between else [ends for _, *ends, _ in after.groups.values()]
-        return any(high > most for _, high in listed)
+        row_intervals = [after.rows_between] if after.rows_between else [ends for _, *ends, _ in after.groups.values()]
+        return any(high > most for _, high in row_intervals)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -415,8 +416,10 @@ class OneNumber(AggregateQuery):
             return After(ends, given=self.interval_basis, by_law=True)
         points, chances = mechanism.posterior(number)
         expected = self.in_answer_unit(self.loss, float(chances @ cost(self.loss, points - number)))
-        more = self.loss_from_rounding
-        return After(ends, given=self.interval_basis, by_law=True, expected=expected + more, from_rounding=more)
+        rounding_loss = self.loss_from_rounding
+        return After(
+            ends, given=self.interval_basis, by_law=True, expected=expected + rounding_loss, from_rounding=rounding_loss
+        )
 
     @property
     def has_posterior(self) -> bool:
@@ -594,8 +597,8 @@ class ByKeys(AggregateQuery):
         if self.of_people:
             return GroupBounds(unit.groups_each)
         groups, rows = unit.groups_each, unit.rows_each_group
-        few = groups is not None and groups < unit.rows_each  # so many rows are in no more groups
-        return GroupBounds(groups if few else None, None if rows == unit.rows_each else rows)
+        restricts_groups = groups is not None and groups < unit.rows_each  # so many rows are in no more groups
+        return GroupBounds(groups if restricts_groups else None, None if rows == unit.rows_each else rows)
 
     @property
     def rows_each(self) -> int:
@@ -628,35 +631,37 @@ class ByKeys(AggregateQuery):
     @property
     def rows_clause(self) -> str:
         if self.of_people and not self.uses_one_row_each:
-            return f", each counted in at most {_many(self.bounds.groups_each or 1, 'group')} chosen at random"
+            return f", each counted in at most {_plural(self.bounds.groups_each or 1, 'group')} chosen at random"
         return super().rows_clause
 
     @property
     def used_rows_in_words(self) -> str:
         unit, bounds = self.terms.unit, self.bounds
         if self.of_people and not self.uses_one_row_each:
-            return f"at most {_many(bounds.groups_each or 1, 'group')} of each person, chosen at random"
+            return f"at most {_plural(bounds.groups_each or 1, 'group')} of each person, chosen at random"
         parts = [super().used_rows_in_words]
         if bounds.groups_each is not None:
-            parts.append(f"in at most {_many(bounds.groups_each, 'group')} per {unit.id}")
+            parts.append(f"in at most {_plural(bounds.groups_each, 'group')} per {unit.id}")
         if bounds.rows_each_group is not None:
-            parts.append(f"at most {_many(bounds.rows_each_group, 'row')} per {unit.id} in a group")
+            parts.append(f"at most {_plural(bounds.rows_each_group, 'row')} per {unit.id} in a group")
         return ", ".join(parts)
 
     @property
     def truncation_notes(self) -> tuple[str, ...]:
-        bounds, once = self.bounds, self.terms.unit.truncate == "table"
+        bounds, once_per_table = self.bounds, self.terms.unit.truncate == "table"
         if not bounds.stated:
             return super().truncation_notes
         if self.of_people:
-            anew = "" if once else "; groups are chosen for each question among those with its condition"
-            groups = _many(bounds.groups_each or 1, "group")
-            beyond = f"people with rows in more than {groups} count in {groups} only"
-            return (f"{beyond}, and groups do not add up to all people{anew}",)
-        dropped = [] if bounds.groups_each is None else [f"in more than {_many(bounds.groups_each, 'group')}"]
-        dropped += [] if bounds.rows_each_group is None else [f"beyond {bounds.rows_each_group} in a group"]
-        also = f"rows of a person {' or '.join(dropped)} are dropped, too, which left_out does not count"
-        return (*super().truncation_notes, f"{also}: {GROUPS_DO_NOT_ADD_UP}")
+            choice_clause = (
+                "" if once_per_table else "; groups are chosen for each question among those with its condition"
+            )
+            groups = _plural(bounds.groups_each or 1, "group")
+            groups_clause = f"people with rows in more than {groups} count in {groups} only"
+            return (f"{groups_clause}, and groups do not add up to all people{choice_clause}",)
+        reasons = [] if bounds.groups_each is None else [f"in more than {_plural(bounds.groups_each, 'group')}"]
+        reasons += [] if bounds.rows_each_group is None else [f"beyond {bounds.rows_each_group} in a group"]
+        dropped_rows = f"rows of a person {' or '.join(reasons)} are dropped, too, which left_out does not count"
+        return (*super().truncation_notes, f"{dropped_rows}: {GROUPS_DO_NOT_ADD_UP}")
 
     # ---- the integers ----
 
@@ -763,8 +768,8 @@ class ByKeys(AggregateQuery):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        suppressed = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
-        return (*self.statistic.notes, *suppressed)
+        suppression_notes = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
+        return (*self.statistic.notes, *suppression_notes)
 
 
 @dataclass(frozen=True)
@@ -832,13 +837,13 @@ class Groups:
         import pyarrow
 
         table: pyarrow.Table = self.keys.table
-        suppressed = None if self.rows is None else ~np.array(self.is_shown, dtype=bool)
+        mask = None if self.rows is None else ~np.array(self.is_shown, dtype=bool)
         for name, column in zip(("value", "lower", "upper"), self.columns, strict=True):
             plain = column if column.dtype != object else column.astype(np.float64)
-            table = table.append_column(name, pyarrow.array(plain, mask=suppressed))
+            table = table.append_column(name, pyarrow.array(plain, mask=mask))
         if self.rows is not None:
-            more = (*self.rows, self.is_reliable)
-            for name, column in zip(("rows", "rows_lower", "rows_upper", "reliable"), more, strict=True):
+            row_columns = (*self.rows, self.is_reliable)
+            for name, column in zip(("rows", "rows_lower", "rows_upper", "reliable"), row_columns, strict=True):
                 table = table.append_column(name, pyarrow.array(column))
         return table
 
@@ -862,8 +867,8 @@ def as_integers(released: Any, size: int) -> Integers:
     """Check a released list of one integer per key (it may come from a report), and return it as an array."""
     if not isinstance(released, list) or len(released) != size or set(map(type, released)) - {int}:
         raise InvalidInput(f"there are {size} keys, and as many whole numbers must be released.")
-    small = min(released, default=0) > -LARGEST and max(released, default=0) < LARGEST
-    return np.array(released, dtype=np.int64 if small else object)
+    fits_64_bits = min(released, default=0) > -LARGEST and max(released, default=0) < LARGEST
+    return np.array(released, dtype=np.int64 if fits_64_bits else object)
 
 
 def require_groups(min_rows: Any) -> None:
@@ -884,5 +889,5 @@ def is_pure(level: Level) -> bool:
     return isinstance(level, ApproxDP) and level.delta == 0
 
 
-def _many(number: int, what: str) -> str:
+def _plural(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number > 1)}"

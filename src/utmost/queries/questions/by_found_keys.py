@@ -225,8 +225,8 @@ class ByFoundKeys(AggregateQuery):
     @cached_property
     def selection(self) -> KeySelection:
         """The partition selection."""
-        most = self.by.keys_each
-        keys_each = most if self.of_people else min(most, self.terms.unit.rows_each)
+        keys_bound = self.by.keys_each
+        keys_each = keys_bound if self.of_people else min(keys_bound, self.terms.unit.rows_each)
         alone = keys_each == 1 and self.terms.neighbours == "add-remove"  # else two keys may change
         numbers = self.lattice(1 if alone else 2) if self.noisy_parts else None
         return KeySelection(self.by, self.terms, keys_each, self.counts_holders, numbers)
@@ -396,9 +396,14 @@ class ByFoundKeys(AggregateQuery):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        selected = (SELECTED,) if self.counts_holders else ()
-        suppressed = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
-        return (*self.selection.notes(self.solution.mechanism), *selected, *self.statistic.notes, *suppressed)
+        selection_notes = (SELECTED,) if self.counts_holders else ()
+        suppression_notes = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
+        return (
+            *self.selection.notes(self.solution.mechanism),
+            *selection_notes,
+            *self.statistic.notes,
+            *suppression_notes,
+        )
 
 
 def users_needed(value: float, changes: int, level: Level) -> dict[str, dict[str, float]]:
@@ -413,8 +418,8 @@ def plain_keys(keys: Any) -> list[list[Any]]:
 
 
 def _plain(column: Any) -> list[Any]:
-    listed = column.to_pylist()
-    return [day.isoformat() for day in listed] if str(column.type) == "date32[day]" else listed
+    values = column.to_pylist()
+    return [day.isoformat() for day in values] if str(column.type) == "date32[day]" else values
 
 
 def plain_key(key: Any) -> list[Any]:

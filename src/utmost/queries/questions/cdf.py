@@ -104,11 +104,11 @@ class Cdf(CellCounts):
 
     def after(self, released: Mapping[str, Any]) -> After:
         """Intervals around the noisy counts, widened to contain the monotone ones that are shown."""
-        after, counts = super().after(released), self.value(released)
+        accuracy, counts = super().after(released), self.value(released)
         ends = {
-            name: (min(low, counts[name]), max(high, counts[name])) for name, (low, high) in after.intervals.items()
+            name: (min(low, counts[name]), max(high, counts[name])) for name, (low, high) in accuracy.intervals.items()
         }
-        return replace(after, intervals=ends)
+        return replace(accuracy, intervals=ends)
 
     @property
     def notes(self) -> tuple[str, ...]:

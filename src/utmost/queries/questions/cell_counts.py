@@ -115,8 +115,8 @@ class CellStrategy(ABC):
         if isinstance(space, Strategy):  # the sums themselves have no ends
             return any(high >= (space.cells.upper or 0) for _, high in intervals.values())
         assert isinstance(space, Lattice)
-        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        return is_near_end([list(released.values())], half, space)
+        half_width = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        return is_near_end([list(released.values())], half_width, space)
 
     @abstractmethod
     def average(self, loss: str) -> float:
@@ -183,8 +183,8 @@ class NoisyCounts(CellStrategy):
         return {name: released[name] for name in self.names}  # in the order asked
 
     def intervals(self, released: Mapping[str, Any]) -> dict[Any, tuple[Any, Any]]:
-        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        return {name: (released[name] - half, released[name] + half) for name in self.names}
+        half_width = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        return {name: (released[name] - half_width, released[name] + half_width) for name in self.names}
 
     def average(self, loss: str) -> float:
         return float(self.solution.value)

@@ -129,10 +129,10 @@ class Choice(Question):
 
     def selected_answers(self, released: Mapping[str, Any]) -> list[Any]:
         """The selected answer of every group; raises if it cannot have been selected."""
-        listed = self.grouping.selected_answers(self.selection, released[self.selection.label])
-        for answer in listed:
+        answers = self.grouping.selected_answers(self.selection, released[self.selection.label])
+        for answer in answers:
             self.selection.require(answer)
-        return listed
+        return answers
 
     def value(self, released: Mapping[str, Any]) -> Any:
         numbers = [self.selection.values(answer) for answer in self.selected_answers(released)]

@@ -64,19 +64,19 @@ def level_of_step(level: Level, steps: int) -> Level:
     if level.delta == 0:
         return PureDP(epsilon)
     growth = float(epsilon)
-    most = sum(math.exp(growth * i) for i in range(steps)) if growth * steps < 700 else math.inf
-    return ApproxDP(epsilon, Fraction(float(level.delta) / most * BELOW))
+    delta_growth = sum(math.exp(growth * i) for i in range(steps)) if growth * steps < 700 else math.inf
+    return ApproxDP(epsilon, Fraction(float(level.delta) / delta_growth * BELOW))
 
 
 @dataclass(frozen=True)
 class WholeTable:
     """The grouping with one selection, for all rows."""
 
-    def scope(self, whole: Scope) -> Scope:
+    def scope(self, table_scope: Scope) -> Scope:
         """The scope of one selection, from that of the whole query."""
-        return whole
+        return table_scope
 
-    def composition(self, whole: Scope) -> str:
+    def composition(self, table_scope: Scope) -> str:
         """Why the level of one selection implies that of the whole answer, if the two differ; else empty."""
         return ""
 
@@ -120,7 +120,7 @@ class WholeTable:
         (row,) = rows
         return dict(zip(names, row, strict=True)) if names else row[0]
 
-    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
+    def after(self, selection: Selection, solution: Solution, answers: Sequence[Any], name: str, part: str) -> After:
         """The confidence that the selected answers give.
 
         Parameters
@@ -129,14 +129,14 @@ class WholeTable:
             The selection of one group.
         solution : Solution
             Its design.
-        selected : list
+        answers : list
             The selected answer of every group.
         name : str
             The name of a single number.
         part : str
             Clause on the rows that are used.
         """
-        (answer,) = selected
+        (answer,) = answers
         confidence = selection.confidence(solution, answer)
         return After(
             dict(zip(selection.names or (name,), confidence.ends, strict=True)) if confidence.ends else {},
@@ -165,14 +165,15 @@ class PublicKeys:
 
     keys: Keys
 
-    def scope(self, whole: Scope) -> Scope:
+    def scope(self, table_scope: Scope) -> Scope:
         """The scope of one group: one row added or removed, at the level of such a step."""
-        return Scope(whole.rows, 1, "add-remove", level_of_step(whole.privacy, whole.steps))
+        return Scope(table_scope.rows, 1, "add-remove", level_of_step(table_scope.privacy, table_scope.steps))
 
-    def composition(self, whole: Scope) -> str:
-        if whole.steps == 1:
+    def composition(self, table_scope: Scope) -> str:
+        if table_scope.steps == 1:
             return "one neighbour changes one group, so all groups together keep it"
-        return f"one neighbour makes at most {whole.steps} steps in all groups, which together keep {whole.privacy}"
+        steps = f"one neighbour makes at most {table_scope.steps} steps in all groups"
+        return f"{steps}, which together keep {table_scope.privacy}"
 
     @property
     def public(self) -> dict[str, Any]:
@@ -215,8 +216,8 @@ class PublicKeys:
             for name, number in zip(names, row, strict=True)
         }
 
-    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
-        confidences = confidences_of(selection, solution, selected)
+    def after(self, selection: Selection, solution: Solution, answers: Sequence[Any], name: str, part: str) -> After:
+        confidences = confidences_of(selection, solution, answers)
         chances = [confidence.right for confidence in confidences]
         known_chances = [chance for chance in chances if chance is not None]
         ends = [confidence.ends for confidence in confidences]
@@ -236,28 +237,28 @@ class PublicKeys:
         keys = [[*key, *name] for key in self.keys.written for name in ([[name] for name in names] or [[]])]
         return [[*key, number] for key, number in zip(keys, numbers, strict=True)]
 
-    def table(self, selection: Selection, solution: Solution, selected: Sequence[Any]) -> pyarrow.Table:
+    def table(self, selection: Selection, solution: Solution, answers: Sequence[Any]) -> pyarrow.Table:
         """Arrow table of the keys with their numbers, probabilities of being right, and interval ends."""
         import pyarrow
 
-        table, rows = self.keys.table, [selection.values(answer) for answer in selected]
-        confidences = confidences_of(selection, solution, selected)
-        for place, after in enumerate([f" {float(name):g}" for name in selection.names] or [""]):
-            table = table.append_column(f"value{after}", pyarrow.array(_plain([row[place] for row in rows])))
+        table, rows = self.keys.table, [selection.values(answer) for answer in answers]
+        confidences = confidences_of(selection, solution, answers)
+        for place, suffix in enumerate([f" {float(name):g}" for name in selection.names] or [""]):
+            table = table.append_column(f"value{suffix}", pyarrow.array(_plain([row[place] for row in rows])))
             if selection.states_chance:
                 chances = [confidence.right for confidence in confidences]
                 table = table.append_column("right", pyarrow.array(chances, pyarrow.float64()))
             for side, column in enumerate(("lower", "upper")) if confidences[0].ends else ():
                 ends = [confidence.ends[place][side] for confidence in confidences]
-                table = table.append_column(f"{column}{after}", pyarrow.array(_plain(ends)))
+                table = table.append_column(f"{column}{suffix}", pyarrow.array(_plain(ends)))
         return table
 
 
-def confidences_of(selection: Selection, solution: Solution, selected: Sequence[Any]) -> list[Confidence]:
+def confidences_of(selection: Selection, solution: Solution, answers: Sequence[Any]) -> list[Confidence]:
     """The confidence of each answer; computed once for equal answers."""
-    different = {str(answer): answer for answer in selected}
+    different = {str(answer): answer for answer in answers}
     confidences = {name: selection.confidence(solution, answer) for name, answer in different.items()}
-    return [confidences[str(answer)] for answer in selected]
+    return [confidences[str(answer)] for answer in answers]
 
 
 def _plain(column: list[Any]) -> list[Any]:
@@ -268,10 +269,10 @@ def _plain(column: list[Any]) -> list[Any]:
 Grouping: TypeAlias = WholeTable | PublicKeys
 
 
-def grouping_of(by: Any, whole: Scope) -> Grouping:
+def grouping_of(by: Any, table_scope: Scope) -> Grouping:
     """Return the grouping for `by`: None, or public keys; refuse a level too small to share among them."""
     if by is None:
         return WholeTable()
     grouping = PublicKeys(require_keys(by))
-    require_releasable(grouping.scope(whole).privacy)
+    require_releasable(grouping.scope(table_scope).privacy)
     return grouping

@@ -114,10 +114,10 @@ class ConsistentTables(CellStrategy):
         """Check the released tables, which may come from a report, and return them as arrays."""
         released_tables = []
         for label, size in zip(self.labels, self.space.sizes, strict=True):
-            listed = released[label]
-            if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
+            numbers = released[label]
+            if not isinstance(numbers, list) or len(numbers) != size or not all(type(x) is int for x in numbers):
                 raise InvalidInput(f"the table {label} has {size} cells, and as many whole numbers must be released.")
-            released_tables.append(np.array(listed, dtype=object))
+            released_tables.append(np.array(numbers, dtype=object))
         return released_tables
 
     def _by_key(self, tables: Sequence[Any]) -> dict[Any, Any]:
@@ -181,7 +181,11 @@ class ConsistentTables(CellStrategy):
 
         numbers, ends = self.estimates(released), self.intervals(released)
         keys = list(numbers)
-        of = [" × ".join(names) or "all" for names, listed in zip(self.columns, self.keys, strict=True) for _ in listed]
+        of = [
+            " × ".join(names) or "all"
+            for names, table_keys in zip(self.columns, self.keys, strict=True)
+            for _ in table_keys
+        ]
         columns: dict[str, Any] = {"columns": of}
         for i, (name, values) in enumerate(self.by.columns):
             kind = values.type if self.by.other is None else pyarrow.string()  # beside `other`, all are texts

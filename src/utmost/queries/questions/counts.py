@@ -60,12 +60,14 @@ class Counts(CellCounts):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.set_fields(loss=as_loss(self.loss))
-        listed = {name: where_from_text(w) if isinstance(w, str) else w for name, w in dict(self.conditions).items()}
-        if not 1 <= len(listed) <= MOST_CONDITIONS:
+        conditions = {
+            name: where_from_text(w) if isinstance(w, str) else w for name, w in dict(self.conditions).items()
+        }
+        if not 1 <= len(conditions) <= MOST_CONDITIONS:
             raise InvalidInput(
-                f"there are {len(listed)} conditions; give 1 to {MOST_CONDITIONS}: all of them share one level."
+                f"there are {len(conditions)} conditions; give 1 to {MOST_CONDITIONS}: all of them share one level."
             )
-        self.set_fields(conditions=listed, of=as_of(self.of, self.terms.unit))
+        self.set_fields(conditions=conditions, of=as_of(self.of, self.terms.unit))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -142,19 +142,19 @@ class Decision(Selection):
     def select_many(self, solution: Solution, points: Any) -> list[bool]:
         return [bool(answer) for answer in solution.mechanism.sample_many(points)]
 
-    def require(self, selected: Any) -> None:
-        require_yes_or_no(selected)
+    def require(self, answer: Any) -> None:
+        require_yes_or_no(answer)
 
-    def values(self, selected: Any) -> tuple[bool]:
-        return (bool(selected),)
+    def values(self, answer: Any) -> tuple[bool]:
+        return (bool(answer),)
 
     def before(self, solution: Solution) -> Before:
         return Before("zero-one", solution.value, float(solution.mechanism.wrong.max()))
 
-    def confidence(self, solution: Solution, selected: bool) -> Confidence:
+    def confidence(self, solution: Solution, answer: bool) -> Confidence:
         blocks = solution.mechanism
-        chances = blocks.masses(self.space, self.prior) * (blocks.yes if selected else 1 - blocks.yes)
-        right = chances[blocks.no :] if selected else chances[: blocks.no]
+        chances = blocks.masses(self.space, self.prior) * (blocks.yes if answer else 1 - blocks.yes)
+        right = chances[blocks.no :] if answer else chances[: blocks.no]
         return Confidence(right=float(right.sum() / chances.sum()) if chances.sum() > 0 else 0.5)
 
     def confidence_basis(self, of_groups: str, part: str) -> str:
@@ -185,9 +185,9 @@ def checked_loss_and_prior(scores: RowSum | TieredSum, loss: Any, prior: Any, pr
     return {"loss": loss, "prior": line_prior(scores.space, prior)}
 
 
-def require_yes_or_no(selected: Any) -> None:
+def require_yes_or_no(answer: Any) -> None:
     """Refuse a released value that is neither true nor false."""
-    if not isinstance(selected, bool):
+    if not isinstance(answer, bool):
         raise InvalidInput("what is released is yes or no: true or false.")
 
 

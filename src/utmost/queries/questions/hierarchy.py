@@ -74,9 +74,9 @@ class KeyTree:
     def children(self) -> Tree:
         """The number of children of every node, by level."""
         levels = []
-        for depth, (above, below) in enumerate(pairwise(self.nodes)):
-            numbers = dict.fromkeys(above, 0)
-            for node in below:
+        for depth, (parents, nodes) in enumerate(pairwise(self.nodes)):
+            numbers = dict.fromkeys(parents, 0)
+            for node in nodes:
                 numbers[node[:depth]] += 1
             levels.append(tuple(numbers.values()))
         return tuple(levels)
@@ -151,13 +151,16 @@ class TreeLevels(ConsistentTables):
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
         from utmost.theory.workload.design.consistent_tables import shared
 
-        whole = [np.array([max(0, round(float(tables[0][0])))])]
+        rounded_levels = [np.array([max(0, round(float(tables[0][0])))])]
         for children, table in zip(self.tree.children, tables[1:], strict=True):
-            below = np.asarray(table, dtype=float)
+            estimates = np.asarray(table, dtype=float)
             ends = np.cumsum((0, *children)).tolist()
-            parts = [shared(int(total), below[a:b]) for total, (a, b) in zip(whole[-1], pairwise(ends), strict=True)]
-            whole.append(np.concatenate(parts))
-        return whole
+            parts = [
+                shared(int(total), estimates[a:b])
+                for total, (a, b) in zip(rounded_levels[-1], pairwise(ends), strict=True)
+            ]
+            rounded_levels.append(np.concatenate(parts))
+        return rounded_levels
 
     @cached_property
     def half_widths(self) -> list[Floats]:

@@ -45,14 +45,14 @@ class Histogram(CellCounts):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.set_fields(loss=as_loss(self.loss))
-        listed = tuple((as_column(name), as_bins(values) or tuple(values)) for name, values in self.categories)
+        categories = tuple((as_column(name), as_bins(values) or tuple(values)) for name, values in self.categories)
         other = plain(self.other)
-        named = isinstance(other, str) and other.strip()
-        if other is not None and (not named or any(other in labels_of(values) for _, values in listed)):
+        is_name = isinstance(other, str) and other.strip()
+        if other is not None and (not is_name or any(other in labels_of(values) for _, values in categories)):
             raise InvalidInput(
                 f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
             )
-        self.set_fields(categories=listed, other=other, of=as_of(self.of, self.terms.unit))
+        self.set_fields(categories=categories, other=other, of=as_of(self.of, self.terms.unit))
         if len(set(self.names)) < len(self.names):
             second = next(i for i, name in enumerate(self.names) if name in self.names[:i])
             first = self.names.index(self.names[second])  # not the name: the list may be a private column by mistake
@@ -64,10 +64,10 @@ class Histogram(CellCounts):
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the cells."""
-        more = [] if self.other is None else [self.other]
+        other_labels = [] if self.other is None else [self.other]
         return tuple(
             ", ".join(label)
-            for label in product(*([*map(str, labels_of(values)), *more] for _, values in self.categories))
+            for label in product(*([*map(str, labels_of(values)), *other_labels] for _, values in self.categories))
         )
 
     @property

@@ -12,12 +12,12 @@ from utmost.queries.groups import LARGEST
 from utmost.space.integers import Lattice
 
 
-def is_near_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) -> bool:
-    """Whether a released integer of any list is within `half` (the half width of noise) of a clamping end."""
+def is_near_end(numbers: Sequence[Sequence[int]], half_width: int, space: Lattice) -> bool:
+    """Whether a released integer of any list is within `half_width` (the half width of noise) of a clamping end."""
     if space.lower is None or space.upper is None:
         return False
-    largest, least = max(max(part, default=0) for part in numbers), min(min(part, default=0) for part in numbers)
-    return bool(largest + half >= space.upper or (space.lower < 0 and least - half <= space.lower))
+    largest, smallest = max(max(part, default=0) for part in numbers), min(min(part, default=0) for part in numbers)
+    return bool(largest + half_width >= space.upper or (space.lower < 0 and smallest - half_width <= space.lower))
 
 
 def clip_to(integers: NDArray[Any], space: Lattice) -> NDArray[Any]:

@@ -48,8 +48,8 @@ class Majority(Choice):
 
     @property
     def public(self) -> dict[str, Any]:
-        judged = {"loss": self.loss, "prior": prior_text(self.prior)}
-        return {"question": self.name, "where": self.where.text, **judged, **self.grouping.public}
+        criterion = {"loss": self.loss, "prior": prior_text(self.prior)}
+        return {"question": self.name, "where": self.where.text, **criterion, **self.grouping.public}
 
     @cached_property
     def scores(self) -> RowSum | TieredSum:

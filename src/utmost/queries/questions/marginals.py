@@ -77,8 +77,8 @@ class MarginalTables(ConsistentTables):
         labels = []
         for table in self.margins.strategy:
             name = " × ".join(self.by.names[i] for i in table.columns) or "total"
-            along = ", ".join(self.by.names[i] for i in table.centred)
-            labels.append(f"{name}, centred along {along}" if along else name)
+            centred_columns = ", ".join(self.by.names[i] for i in table.centred)
+            labels.append(f"{name}, centred along {centred_columns}" if centred_columns else name)
         return labels
 
     @property
@@ -95,16 +95,16 @@ class MarginalTables(ConsistentTables):
             start += size
         margins, tables = self.margins, []
         for table in margins.strategy:
-            above = next(columns for columns in self.counted_tables if set(table.columns) <= set(columns))
-            summed_axes = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
+            source_columns = next(columns for columns in self.counted_tables if set(table.columns) <= set(columns))
+            summed_axes = tuple(axis for axis, i in enumerate(source_columns) if i not in table.columns)
             counts = np.asarray(
-                np.clip(counted_tables[above].sum(axis=summed_axes), 0, self.most_rows)
+                np.clip(counted_tables[source_columns].sum(axis=summed_axes), 0, self.most_rows)
             )  # a total is a scalar otherwise
             most = MOST_ROWS if self.most_rows is None else self.most_rows
-            large = most * margins.units[table] > 2**60
+            needs_objects = most * margins.units[table] > 2**60
             axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
-            whole = centred(counts.astype(object if large else np.int64), axes)
-            tables.append(whole.ravel() * margins.times[table])
+            centred_table = centred(counts.astype(object if needs_objects else np.int64), axes)
+            tables.append(centred_table.ravel() * margins.times[table])
         return tables
 
     @property
@@ -113,8 +113,8 @@ class MarginalTables(ConsistentTables):
 
     @cached_property
     def keys(self) -> list[list[tuple[Any, ...]]]:
-        other = [] if self.by.other is None else [self.by.other]
-        values = [column.to_pylist() + other for _, column in self.by.columns]
+        other_values = [] if self.by.other is None else [self.by.other]
+        values = [column.to_pylist() + other_values for _, column in self.by.columns]
         return [
             list(product(*(values[i] if i in table else [ALL] for i in range(len(values)))))
             for table in self.wanted_tables
@@ -127,8 +127,8 @@ class MarginalTables(ConsistentTables):
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
         from utmost.theory.workload.design.consistent_tables import whole_tables
 
-        whole = whole_tables(self.shape, dict(zip(self.wanted_tables, tables, strict=True)))
-        return [whole[table] for table in self.wanted_tables]
+        rounded_tables = whole_tables(self.shape, dict(zip(self.wanted_tables, tables, strict=True)))
+        return [rounded_tables[table] for table in self.wanted_tables]
 
     @cached_property
     def half_widths(self) -> list[Floats]:
@@ -217,9 +217,9 @@ class Marginals(CellCounts):
 
     @property
     def words(self) -> str:
-        listed = "; ".join(" by ".join(table) or "in all" for table in self.tables[:10])
+        table_names = "; ".join(" by ".join(table) or "in all" for table in self.tables[:10])
         more = f" and {len(self.tables) - 10} more tables" if len(self.tables) > 10 else ""
-        return question_in_words(f"How many rows are there: {listed}{more}", self.where, self.rows_clause)
+        return question_in_words(f"How many rows are there: {table_names}{more}", self.where, self.rows_clause)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -293,12 +293,12 @@ def _as_tables(of: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         raise InvalidInput(f"of is {shown(of)}; say how many columns a table has, or list them: [('town', 'age'), ()].")
     tables = []
     for columns in of:
-        listed = (
+        is_set = (
             isinstance(columns, Sequence)
             and not isinstance(columns, str)
             and len(set(map(str, columns))) == len(columns)
         )
-        if not listed or not all(isinstance(name, str) and name in names for name in columns):
+        if not is_set or not all(isinstance(name, str) and name in names for name in columns):
             raise InvalidInput(f"{shown(columns)} is no set of the keys' columns; these are {named(names)}, each once.")
         tables.append(tuple(name for name in names if name in columns))
     if len(set(tables)) < len(tables):

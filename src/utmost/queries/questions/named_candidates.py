@@ -101,12 +101,12 @@ class NamedCandidate(Selection):
     def problem_data(self) -> dict[str, Any]:
         return {"loss": self.loss, "prior": self.prior}
 
-    def require(self, selected: Any) -> None:
-        if type(selected) is not int or not 0 <= selected < len(self.labels):
+    def require(self, answer: Any) -> None:
+        if type(answer) is not int or not 0 <= answer < len(self.labels):
             raise InvalidInput("what is released is the place of a candidate.")
 
-    def values(self, selected: int) -> tuple[Any]:
-        return (self.labels[selected],)
+    def values(self, answer: int) -> tuple[Any]:
+        return (self.labels[answer],)
 
     def facts(self, solution: Solution) -> ChoiceFacts:
         """The expected losses of the selection, and the confidence of each answer."""
@@ -123,9 +123,9 @@ class NamedCandidate(Selection):
         worst_among = facts.worst_among if facts.worst_among == TRIED else ""
         return Before(self.loss, average.value, facts.worst, average.error, worst_among, holds)
 
-    def confidence(self, solution: Solution, selected: int) -> Confidence:
+    def confidence(self, solution: Solution, answer: int) -> Confidence:
         facts = self.facts(solution)
-        chance, rows = facts.right(selected), facts.within(CONFIDENCE)
+        chance, rows = facts.right(answer), facts.within(CONFIDENCE)
         if chance is None:
             return Confidence(rows_within=rows)
         return Confidence(right=chance.value, error=chance.error, rows_within=rows)

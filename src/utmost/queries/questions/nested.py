@@ -270,7 +270,7 @@ def increasing(counts: Sequence[int]) -> list[int]:
     for count in counts:
         total, size = int(count), 1
         while blocks and blocks[-1][0] * size >= total * blocks[-1][1]:
-            before = blocks.pop()
-            total, size = total + before[0], size + before[1]
+            block = blocks.pop()
+            total, size = total + block[0], size + block[1]
         blocks.append((total, size))
     return [(2 * total + size) // (2 * size) for total, size in blocks for _ in range(size)]

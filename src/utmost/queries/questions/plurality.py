@@ -82,8 +82,8 @@ class Plurality(Choice):
     def public(self) -> dict[str, Any]:
         parameters: dict[str, Any] = {"column": self.column, "candidates": public_of(self.candidates)}
         parameters |= {"where": self.where.text, "of": self.of}
-        judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
-        return {"question": self.name, **parameters, **judged, **self.grouping.public}
+        criterion = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
+        return {"question": self.name, **parameters, **criterion, **self.grouping.public}
 
     @cached_property
     def scores(self) -> Tally:

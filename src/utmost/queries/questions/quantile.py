@@ -58,12 +58,12 @@ class NamedQuantile(NamedCandidate):
 
         return best_quantile(self.space, self.q, self.labels, self.privacy, cast(Any, self.loss), self.prior)
 
-    def confidence(self, solution: Solution, selected: int) -> Confidence:
-        ends = self._between(self.facts(solution).sure(selected, CONFIDENCE))
-        return replace(super().confidence(solution, selected), ends=(ends,))
+    def confidence(self, solution: Solution, answer: int) -> Confidence:
+        ends = self._between(self.facts(solution).sure(answer, CONFIDENCE))
+        return replace(super().confidence(solution, answer), ends=(ends,))
 
-    def credible_interval(self, solution: Solution, selected: int) -> tuple[Any, Any]:
-        return self._between(self.facts(solution).interval(selected))
+    def credible_interval(self, solution: Solution, answer: int) -> tuple[Any, Any]:
+        return self._between(self.facts(solution).interval(answer))
 
     def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
         return listed_candidates(self.labels).between(*places, whole=False)
@@ -144,8 +144,8 @@ class Quantile(Choice):
     def public(self) -> dict[str, Any]:
         parameters: dict[str, Any] = {"column": self.column, "q": str(self.q)}
         parameters |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
-        judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
-        return {"question": self.name, **parameters, **judged, **self.grouping.public}
+        criterion = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
+        return {"question": self.name, **parameters, **criterion, **self.grouping.public}
 
     @cached_property
     def scores(self) -> Tally:

@@ -132,8 +132,8 @@ class Quantiles(Question):
         better = best_strategy(self.cells, self.privacy, self.loss)
         if better is None or better.value > sum_losses(cells.mechanism.noise, ("squared",))["squared"]:
             return cells
-        least = sum_losses(cells.mechanism.noise, (self.loss,))[self.loss]
-        return better if count_losses(better)[self.loss] < least else cells
+        cell_loss = sum_losses(cells.mechanism.noise, (self.loss,))[self.loss]
+        return better if count_losses(better)[self.loss] < cell_loss else cells
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
@@ -190,8 +190,8 @@ class Quantiles(Question):
         space = self.space
         if isinstance(space, Strategy):
             return max(self._running(released)) >= self.stated_rows
-        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        return is_near_end([[number] for number in released.values()], half, space)
+        half_width = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        return is_near_end([[number] for number in released.values()], half_width, space)
 
     def expected_losses(self) -> dict[str, dict[str, float]]:
         nested = replace(self.cells, moves="one-way")  # a row changes some running counts, all in one direction
@@ -218,8 +218,8 @@ class Quantiles(Question):
         from utmost.theory.workload.least_squares import running_counts
 
         space = self.space
-        whole = all(type(x) is int for x in released.values())
-        if not whole or len(released) != space.dimension:
+        are_integers = all(type(x) is int for x in released.values())
+        if not are_integers or len(released) != space.dimension:
             raise InvalidInput(f"{space.dimension} whole numbers must be released.")
         if isinstance(space, Strategy):
             estimates = running_counts(space, [released[f"sum {i + 1}"] for i in range(space.dimension)])

@@ -183,14 +183,14 @@ class Question(ABC):
     def __post_init__(self) -> None:
         if bool(self.terms.unit.tiers) is not self.tiered:
             raise InvalidInput(
-                f"a {self.name} of rows with tiers is not known how to answer best; ask for a count, a majority or a "
+                f"no optimal mechanism is known for a {self.name} of rows with tiers; ask for a count, a majority or a "
                 "threshold, without keys, or open the session without tiers at the level of the most protected."
             )
         if self.needs_most and self.terms.unit.at_most is None:
-            most = "um.rows(at_most=20_000)" if self.terms.unit.id is None else "um.people(..., at_most=20_000)"
+            example = "um.rows(at_most=20_000)" if self.terms.unit.id is None else "um.people(..., at_most=20_000)"
             raise InvalidInput(
                 f"a {self.name} is answered among the tables of at most so many {self.terms.unit.whose}, and at_most "
-                f"was not stated; open the session with unit={most}, a public number that the table does not exceed."
+                f"was not stated; open the session with unit={example}, a public number that the table does not exceed."
             )
         if self.privacy is None:
             raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
@@ -266,8 +266,8 @@ class Question(ABC):
     def probability_off_by_more(self, error: Fraction) -> float:
         """Probability of an error larger than `error` (in the unit of the answer), under the prior."""
         raise InvalidInput(
-            f"how far off a {self.name} is with a probability is not known before it is answered; name the expected "
-            "loss you can live with instead: (loss, None), as in {plan: (1, None)}."
+            f"the law of the error of a {self.name} is not known before it is answered; name the expected loss you can "
+            "live with instead: (loss, None), as in {plan: (1, None)}."
         )
 
     @abstractmethod
@@ -290,10 +290,10 @@ class Question(ABC):
 
     def after_with_condition(self, released: Mapping[str, Any]) -> After:
         """`after`, with the condition on the table under which its intervals hold."""
-        after, condition = self.after(released), self.condition
+        accuracy, condition = self.after(released), self.condition
         if not condition:
-            return after
-        return replace(after, condition=condition, near_limit=self.near_limit(released, after))
+            return accuracy
+        return replace(accuracy, condition=condition, near_limit=self.near_limit(released, accuracy))
 
     @abstractmethod
     def expected_losses(self) -> dict[str, dict[str, float]]:
@@ -419,8 +419,8 @@ class Question(ABC):
     @property
     def most_rows(self) -> int | None:
         """The most rows that can be used; None without a stated `at_most`."""
-        most = self.terms.unit.at_most
-        return None if most is None else most * self.rows_each
+        most_units = self.terms.unit.at_most
+        return None if most_units is None else most_units * self.rows_each
 
     @property
     def rows_moved(self) -> int:
@@ -652,20 +652,21 @@ def in_units(
 
 def require_reachable(question: Question, error: Fraction, name: str, with_chance: bool = False) -> None:
     """Refuse a target that rounding alone can exceed: an expected loss, or an error bound with a probability."""
-    off = question.off_by_rounding if with_chance else question.loss_from_rounding
-    if not off or error > Fraction(off):
+    rounding_error = question.off_by_rounding if with_chance else question.loss_from_rounding
+    if not rounding_error or error > Fraction(rounding_error):
         return
     finer = "leave the grid out, or give a finer one"
     change = finer if question.grid_is_named else "ask for less accuracy, or for a narrower range"
     raise InvalidInput(
         f"{name} is {figures(float(error))}, and {question.rounds_to} alone can make an error of "
-        f"{figures(off)}: no privacy level meets it; {change}."
+        f"{figures(rounding_error)}: no privacy level meets it; {change}."
     )
 
 
-def with_rounding(losses: dict[str, dict[str, float]], off: float) -> dict[str, dict[str, float]]:
+def with_rounding(losses: dict[str, dict[str, float]], rounding_error: float) -> dict[str, dict[str, float]]:
     """Losses by mechanism and loss, plus the most that rounding adds: the same for all, which get the same values."""
-    more = {"absolute": off, "squared": off**2}
+    rounding_losses = {"absolute": rounding_error, "squared": rounding_error**2}
     return {
-        name: {loss: expected + more.get(loss, 0.0) for loss, expected in by.items()} for name, by in losses.items()
+        name: {loss: expected + rounding_losses.get(loss, 0.0) for loss, expected in by.items()}
+        for name, by in losses.items()
     }

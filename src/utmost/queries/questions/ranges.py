@@ -112,11 +112,11 @@ class RangesOfCells(CellStrategy):
         ranges = replace(cells, dimension=len(self.names), moves="one-way" if cells.moves == "any" else "cube")
         on_ranges = best_vector_noise(ranges, level, "squared", True)
         numbers = np.arange(cells.dimension, 0, -1)  # of ranges with 1, 2, ... cells
-        added = float(np.average(sum_mean_sizes(on_cells), weights=numbers))
+        absolute_error = float(np.average(sum_mean_sizes(on_cells), weights=numbers))
         variance = on_cells.mean("squared") * float(spreads(cells, "ranges").mean())
         return {
             "Utmost": {"absolute": self.average("absolute"), "squared": self.solution.value},
-            "noise on cells, added up": {"absolute": added, "squared": variance},
+            "noise on cells, added up": {"absolute": absolute_error, "squared": variance},
             "noise on every range": {name: on_ranges.mean(name) for name in ("absolute", "squared")},
         }
 
@@ -168,8 +168,10 @@ class Ranges(CellCounts):
 
     @property
     def words(self) -> str:
-        many = f"any two of {len(self.edges)} edges from {self.edges[0]} to {self.edges[-1]}"
-        return question_in_words(f"How many {self.of} have {self.column} between {many}", self.where, self.rows_clause)
+        edges_in_words = f"any two of {len(self.edges)} edges from {self.edges[0]} to {self.edges[-1]}"
+        return question_in_words(
+            f"How many {self.of} have {self.column} between {edges_in_words}", self.where, self.rows_clause
+        )
 
     @property
     def one_row_note(self) -> str:

@@ -149,11 +149,11 @@ class RankedQuantiles(Selection):
         nodes = len(laws) * (branching - 1) + 1
         return [rank_half_widths(laws[0], q, nodes)[nodes_in_prefix] for q in self.shares]
 
-    def require(self, selected: Any) -> None:
-        require_places(selected, len(self.shares), self.grid.size)
+    def require(self, answer: Any) -> None:
+        require_places(answer, len(self.shares), self.grid.size)
 
-    def values(self, selected: list[list[int]]) -> Sequence[Any]:
-        return [self.grid.value(place) for place, _, _ in selected]
+    def values(self, answer: list[list[int]]) -> Sequence[Any]:
+        return [self.grid.value(place) for place, _, _ in answer]
 
     def before(self, solution: Solution) -> Before:
         from utmost.theory.selection.rank_errors import rank_errors
@@ -162,8 +162,8 @@ class RankedQuantiles(Selection):
         holds = HOLDS[solution.problem.question]
         return Before("rank", solution.value, max(errors), holds=f"{holds}; worst: the quantile off by most")
 
-    def confidence(self, solution: Solution, selected: list[list[int]]) -> Confidence:
-        return Confidence([self.grid.between(low, high, self.whole) for _, low, high in selected])
+    def confidence(self, solution: Solution, answer: list[list[int]]) -> Confidence:
+        return Confidence([self.grid.between(low, high, self.whole) for _, low, high in answer])
 
     def confidence_basis(self, of_groups: str, part: str) -> str:
         return part
@@ -241,13 +241,13 @@ class Ranked(Choice):
         """The candidates."""
         if self.candidates is None:
             return as_range_of_candidates(self.lower, self.upper, self.grid, self.whole, self.groups)
-        listed = as_candidates(self.candidates)
-        if listed.size * self.groups > MOST_CELLS:
+        candidates = as_candidates(self.candidates)
+        if candidates.size * self.groups > MOST_CELLS:
             raise InvalidInput(
-                f"{self.groups:,} keys with {listed.size:,} candidates each are more than {MOST_CELLS:,} cells, the "
-                "most that are counted at once; list fewer keys, or fewer candidates."
+                f"{self.groups:,} keys with {candidates.size:,} candidates each are more than {MOST_CELLS:,} cells, "
+                "the most that are counted at once; list fewer keys, or fewer candidates."
             )
-        return listed
+        return candidates
 
     @property
     def clamping_in_words(self) -> str:
@@ -317,13 +317,13 @@ def as_step(grid: Candidates) -> str:
     return "" if grid.step is None else show_rational(grid.step)
 
 
-def require_places(listed: Any, many: int, size: int) -> list[list[int]]:
+def require_places(places_of_quantiles: Any, number: int, size: int) -> list[list[int]]:
     """Check the released indices of quantiles and of the ends of their intervals; a report may hold anything."""
-    fits = isinstance(listed, list) and len(listed) == many
-    for triple in listed if fits else ():
-        whole = isinstance(triple, list) and len(triple) == 3 and all(type(at) is int for at in triple)
-        fits = fits and whole and 0 <= triple[1] <= triple[0] <= triple[2] < size
+    fits = isinstance(places_of_quantiles, list) and len(places_of_quantiles) == number
+    for triple in places_of_quantiles if fits else ():
+        is_triple = isinstance(triple, list) and len(triple) == 3 and all(type(at) is int for at in triple)
+        fits = fits and is_triple and 0 <= triple[1] <= triple[0] <= triple[2] < size
     if not fits:
-        raise InvalidInput(f"of {many} quantiles the places of a candidate and of two ends are released.")
-    places: list[list[int]] = listed
+        raise InvalidInput(f"of {number} quantiles the places of a candidate and of two ends are released.")
+    places: list[list[int]] = places_of_quantiles
     return places

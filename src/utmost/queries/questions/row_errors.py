@@ -204,7 +204,7 @@ def as_expected(rows: Any, labels: Sequence[Any], most_rows: int | None) -> str 
     largest = max(float(Fraction(size.strip("'"))) for size in sizes)
     if most_rows is not None and largest > most_rows:
         raise InvalidInput(
-            f"expected_rows is {figures(largest)}, more than the {most_rows:,} rows that can take part by at_most; "
+            f"expected_rows is {figures(largest)}, more than the {most_rows:,} rows that at_most allows; "
             f"give at most {most_rows:,}, or open the session with a larger at_most, or none."
         )
     return expected

@@ -72,7 +72,7 @@ class RowsPerPerson(CellCounts):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the bins."""
-        starts = (before + 1 for before in (0, *self.ends))
+        starts = (end + 1 for end in (0, *self.ends))
         bins = zip(starts, self.ends, strict=False)
         return (
             *(str(end) if start == end else f"{start} to {end}" for start, end in bins),

@@ -156,11 +156,11 @@ class Selection(ABC):
         return [self.select(solution, point) for point in points]
 
     @abstractmethod
-    def require(self, selected: Any) -> None:
+    def require(self, answer: Any) -> None:
         """Refuse, by `InvalidInput`, an answer that cannot have been selected: a report may hold anything."""
 
     @abstractmethod
-    def values(self, selected: Any) -> Sequence[Any]:
+    def values(self, answer: Any) -> Sequence[Any]:
         """The numbers of the answer, in the order of `names`; a single one if there are no names."""
 
     @abstractmethod
@@ -168,10 +168,10 @@ class Selection(ABC):
         """Expected error of an answer that is still to be released."""
 
     @abstractmethod
-    def confidence(self, solution: Solution, selected: Any) -> Confidence:
+    def confidence(self, solution: Solution, answer: Any) -> Confidence:
         """The confidence that a selected answer gives: intervals, or the probability that it is right."""
 
-    def credible_interval(self, solution: Solution, selected: Any) -> tuple[Any, Any] | None:
+    def credible_interval(self, solution: Solution, answer: Any) -> tuple[Any, Any] | None:
         """The candidates between which the true one lies with 95 % under the prior; None if that is not stated."""
         return None
 

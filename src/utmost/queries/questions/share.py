@@ -103,8 +103,8 @@ class Share(Question):
             raise InvalidInput("a share needs a condition, such as s.share('age >= 65', among=20_000, privacy=0.5).")
         if self.terms.neighbours == "add-remove":
             raise InvalidInput(
-                "where rows come or go, how many there are is private, and a share of a public number is not defined; "
-                "open the session with neighbours='replace', or ask for s.counts([...])."
+                "with neighbours='add-remove' the number of rows is private, and a share of a public number is not "
+                "defined; open the session with neighbours='replace', or ask for s.counts([...])."
             )
         if self.rows_each > 1:
             raise InvalidInput("a person has several rows here; ask for the share of people: of='people'.")
@@ -188,8 +188,8 @@ class Share(Question):
         return 1.0 if error < 0 else float(self.solution.mechanism.expected(f"within {error // self.step}"))
 
     def after(self, released: Mapping[str, Any]) -> After:
-        half, count = self.solution.mechanism.noise.half_width(CONFIDENCE), released["count"]
-        low, high = (min(max(float(end * self.step), 0.0), 1.0) for end in (count - half, count + half))
+        half_width, count = self.solution.mechanism.noise.half_width(CONFIDENCE), released["count"]
+        low, high = (min(max(float(end * self.step), 0.0), 1.0) for end in (count - half_width, count + half_width))
         return After({self.name: (low, high)}, given="; of the rows of the table, not of a population", by_law=True)
 
     def expected_losses(self) -> dict[str, dict[str, float]]:

@@ -53,7 +53,9 @@ class ShareLeftOut(Question):
         super().__post_init__()
         self.set_fields(loss=as_loss(self.loss, OF_SHARES))
         if self.terms.unit.id is None:
-            raise InvalidInput("every row is used where the unit is a row; rows are dropped of people only.")
+            raise InvalidInput(
+                "no rows are dropped where the unit is a row; open the session with unit=um.people(...)."
+            )
 
     @property
     def words(self) -> str:
@@ -164,8 +166,8 @@ class ShareLeftOut(Question):
         return After({self.name: mean_interval(self.solution.mechanism, losing, none, CONFIDENCE)}, by_law=True)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
-        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        return is_near_end([list(released.values())], half, self.space)
+        half_width = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        return is_near_end([list(released.values())], half_width, self.space)
 
     @property
     def truncation_notes(self) -> tuple[str, ...]:

@@ -81,8 +81,8 @@ class Threshold(Choice):
     @property
     def public(self) -> dict[str, Any]:
         parameters = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
-        judged = {"loss": self.loss, "prior": prior_text(self.prior)}
-        return {"question": self.name, **parameters, **judged, **self.grouping.public}
+        criterion = {"loss": self.loss, "prior": prior_text(self.prior)}
+        return {"question": self.name, **parameters, **criterion, **self.grouping.public}
 
     @cached_property
     def scores(self) -> RowSum | TieredSum:

@@ -139,18 +139,18 @@ class TieredDecision(Selection):
         sample = solution.mechanism.sample(point)
         return bool(sample[0] if isinstance(sample, tuple) else sample)
 
-    def require(self, selected: Any) -> None:
-        if not isinstance(selected, bool):
+    def require(self, answer: Any) -> None:
+        if not isinstance(answer, bool):
             raise InvalidInput("what is released is yes or no: true or false.")
 
-    def values(self, selected: Any) -> tuple[bool]:
-        return (bool(selected),)
+    def values(self, answer: Any) -> tuple[bool]:
+        return (bool(answer),)
 
     def before(self, solution: Solution) -> Before:
         return Before("zero-one", solution.value, solution.mechanism.worst_wrong(self.border))
 
-    def confidence(self, solution: Solution, selected: bool) -> Confidence:
-        place = int(selected)
+    def confidence(self, solution: Solution, answer: bool) -> Confidence:
+        place = int(answer)
         joint = solution.mechanism.joint(self.space, self.border)[:, place]
         return Confidence(right=float(joint[place] / joint.sum()) if joint.sum() > 0 else 0.5)
 
@@ -282,9 +282,9 @@ class TieredCount(Question):
 
         losses, mechanism = reported_losses(self.loss), self.solution.mechanism
         alternatives: dict[str, dict[str, float]] = {}
-        for name, way in tiered_counts(self.space, self.privacy, self.loss, self.unbiased):
-            if way is not mechanism and name != self.solution.certificate.method:
-                by_loss = {loss: way.expected(loss) for loss in losses}
+        for name, design in tiered_counts(self.space, self.privacy, self.loss, self.unbiased):
+            if design is not mechanism and name != self.solution.certificate.method:
+                by_loss = {loss: design.expected(loss) for loss in losses}
                 alternatives[name] = min(by_loss, alternatives.get(name, by_loss), key=lambda losses: losses[self.loss])
         return {"Utmost": {loss: mechanism.expected(loss) for loss in losses}, **alternatives}
 

@@ -98,14 +98,14 @@ class TopList(Selection):
 
         return best_top(self.space, self.k, self.privacy)
 
-    def require(self, selected: Any) -> None:
-        places = selected if isinstance(selected, list) else []
+    def require(self, answer: Any) -> None:
+        places = answer if isinstance(answer, list) else []
         in_range = all(type(at) is int and 0 <= at < len(self.labels) for at in places)
         if not in_range or len(places) != self.k or len(set(places)) < self.k:
             raise InvalidInput(f"{self.k} different candidates are named, each by its place in the list.")
 
-    def values(self, selected: list[int]) -> Sequence[Any]:
-        return ([self.labels[at] for at in selected],)
+    def values(self, answer: list[int]) -> Sequence[Any]:
+        return ([self.labels[at] for at in answer],)
 
     def before(self, solution: Solution) -> Before:
         from utmost.theory.selection.top_lists import missed
@@ -113,7 +113,7 @@ class TopList(Selection):
         average, error = missed(solution.mechanism, self.space)
         return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, "all tallies alike"))
 
-    def confidence(self, solution: Solution, selected: list[int]) -> Confidence:
+    def confidence(self, solution: Solution, answer: list[int]) -> Confidence:
         return Confidence()
 
     def confidence_basis(self, of_groups: str, part: str) -> str:
@@ -124,7 +124,8 @@ class TopList(Selection):
         from utmost.theory.selection.top_lists import missed
 
         alternatives = {
-            way.name: {MISSED: missed(way, self.space)[0]} for way in candidates(self.space, self.k, self.privacy)
+            mechanism.name: {MISSED: missed(mechanism, self.space)[0]}
+            for mechanism in candidates(self.space, self.k, self.privacy)
         }
         return {"Utmost": {MISSED: solution.value}, **alternatives}
 
@@ -159,16 +160,18 @@ class Top(Choice):
     def __post_init__(self) -> None:
         super().__post_init__()
         column = as_column(self.column)
-        listed = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
-        if not 1 <= (k := as_k(self.k)) <= len(listed):
-            raise InvalidInput(f"k is {k}, and there are {len(listed)} candidates; name 1 to {len(listed)} of them.")
-        self.set_fields(column=column, candidates=listed, k=k, of=as_of(self.of, self.terms.unit))
+        candidates = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
+        if not 1 <= (k := as_k(self.k)) <= len(candidates):
+            raise InvalidInput(
+                f"k is {k}, and there are {len(candidates)} candidates; name 1 to {len(candidates)} of them."
+            )
+        self.set_fields(column=column, candidates=candidates, k=k, of=as_of(self.of, self.terms.unit))
 
     @property
     def words(self) -> str:
-        many = "Which" if self.k == 1 else f"Which {self.k} values of"
+        subject = "Which" if self.k == 1 else f"Which {self.k} values of"
         return question_in_words(
-            f"{many} {self.column} {'is' if self.k == 1 else 'are'} most frequent", self.where, self.rows_clause
+            f"{subject} {self.column} {'is' if self.k == 1 else 'are'} most frequent", self.where, self.rows_clause
         )
 
     @property
@@ -179,8 +182,8 @@ class Top(Choice):
 
     @cached_property
     def scores(self) -> CategoryCounts:
-        listed = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
-        return CategoryCounts(listed, self.scope.tallies(len(self.candidates)), self.where)
+        candidate_keys = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
+        return CategoryCounts(candidate_keys, self.scope.tallies(len(self.candidates)), self.where)
 
     @cached_property
     def selection(self) -> TopList:

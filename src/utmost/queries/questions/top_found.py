@@ -51,8 +51,8 @@ class TopFound(ByFoundKeys):
 
     @property
     def words(self) -> str:
-        many = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
-        question = f"Which {many} most {self.of}, keys found privately{self.selection.keys_clause(self.of_people)}"
+        subject = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
+        question = f"Which {subject} most {self.of}, keys found privately{self.selection.keys_clause(self.of_people)}"
         return question_in_words(question, self.where, "" if self.counts_holders else self.rows_clause)
 
     @property
