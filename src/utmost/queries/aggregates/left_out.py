@@ -112,10 +112,10 @@ class LeftOut(Aggregate):
 
     @property
     def truncation_notes(self) -> tuple[str, ...]:
-        return beside_groups(self.unit)
+        return group_bounds_note(self.unit)
 
 
-def beside_groups(unit: Unit) -> tuple[str, ...]:
+def group_bounds_note(unit: Unit) -> tuple[str, ...]:
     """Note that rows dropped by bounds per group are not counted, if there are such bounds."""
     if unit.groups_each is None and unit.rows_each_group is None:
         return ()

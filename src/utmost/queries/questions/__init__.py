@@ -1,4 +1,4 @@
-"""The queries of a table.
+"""The queries that a session answers.
 
 * Numbers: an aggregate (`aggregates/`) with a grouping (`aggregates.py`, `by_found_keys.py`), and counts of cells
   (`cell_counts.py`): histograms, cumulative counts, marginals, hierarchies.

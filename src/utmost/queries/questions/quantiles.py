@@ -119,7 +119,7 @@ class Quantiles(Question):
         return space if isinstance(space, Strategy) and space.cells == cells else cells
 
     @property
-    def summed(self) -> bool:
+    def releases_sums(self) -> bool:
         """Whether weighted sums of cells are released, from which counts are least squares estimates."""
         return isinstance(self.space, Strategy)
 
@@ -145,7 +145,7 @@ class Quantiles(Question):
         return tuple((space.matrix @ np.array(cells)).tolist()) if isinstance(space, Strategy) else cells
 
     def released(self, sample: Any) -> dict[str, Any]:
-        label = "sum" if self.summed else "cell"
+        label = "sum" if self.releases_sums else "cell"
         return {f"{label} {i + 1}": int(x) for i, x in enumerate(sample)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
@@ -160,7 +160,7 @@ class Quantiles(Question):
         from utmost.theory.workload.design.nested_counts import sum_losses
         from utmost.theory.workload.design.strategies import off_by_more
 
-        if self.summed:
+        if self.releases_sums:
             return off_by_more(self.solution, float(error))
         loss = f"within {error // 1}"
         return sum_losses(self.solution.mechanism.noise, (loss,))[loss]
@@ -207,7 +207,7 @@ class Quantiles(Question):
 
     @property
     def certificate_subject(self) -> str:
-        return "the variance of one count" if self.summed else "the cells they are read off"
+        return "the variance of one count" if self.releases_sums else "the cells they are read off"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ class Quantiles(Question):
         from utmost.theory.vector.design.weighted_sums import half_widths, mean_sizes
         from utmost.theory.workload.design.strategies import count_errors
 
-        if self.summed:  # two rounded counts
+        if self.releases_sums:  # two rounded counts
             sizes, halves = count_errors(self.solution, q)
             return sizes, halves + 1
         noise, weights = self.solution.mechanism.noise, self._weights(q)

@@ -229,7 +229,7 @@ class Ranked(Choice):
             raise InvalidInput("quantiles by ranks are of rows; whole and one are truth values.")
         if self.one and len(self.shares) > 1:
             raise InvalidInput(f"one quantile is asked for, and {len(self.shares)} shares are listed.")
-        _ = self.grid_of
+        _ = self.candidate_grid
 
     @property
     def groups(self) -> int:
@@ -237,7 +237,7 @@ class Ranked(Choice):
         return 1 if self.by is None else self.by.size
 
     @cached_property
-    def grid_of(self) -> Candidates:
+    def candidate_grid(self) -> Candidates:
         """The candidates."""
         if self.candidates is None:
             return as_range_of_candidates(self.lower, self.upper, self.grid, self.whole, self.groups)
@@ -251,7 +251,7 @@ class Ranked(Choice):
 
     @property
     def clamping_in_words(self) -> str:
-        return f"values clamped to {self.grid_of}"
+        return f"values clamped to {self.candidate_grid}"
 
     @property
     def one_row_clause(self) -> str:
@@ -271,7 +271,7 @@ class Ranked(Choice):
     def public(self) -> dict[str, Any]:
         parameters: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
         parameters |= {
-            **self.grid_of.public,
+            **self.candidate_grid.public,
             "whole": self.whole,
             "one": self.one,
             "where": self.where.text,
@@ -285,16 +285,18 @@ class Ranked(Choice):
 
         scope = self.scope
         rows = MOST_COUNT if scope.rows is None else min(scope.rows, MOST_COUNT)
-        return LongTally(self._cells, Tallies(self.grid_of.size, rows, scope.neighbours, scope.rows_each), self.where)
+        return LongTally(
+            self._cells, Tallies(self.candidate_grid.size, rows, scope.neighbours, scope.rows_each), self.where
+        )
 
     def _cells(self, source: Source) -> Cells:
-        return self.grid_of.cells(source, self.column)
+        return self.candidate_grid.cells(source, self.column)
 
     @cached_property
     def selection(self) -> RankedQuantiles:
-        trees = self.grid_of.size * self.groups <= MOST_TREES + 1
+        trees = self.candidate_grid.size * self.groups <= MOST_TREES + 1
         level, tallies = self.scope.privacy, self.scores.space
-        return RankedQuantiles(tallies, self.grid_of, self.shares, level, self.whole, self.one, trees)
+        return RankedQuantiles(tallies, self.candidate_grid, self.shares, level, self.whole, self.one, trees)
 
     @property
     def space(self) -> Tallies | Tables:
@@ -306,7 +308,7 @@ class Ranked(Choice):
 
     @property
     def problem_data(self) -> dict[str, Any]:
-        cells = {"cells": self.grid_of.size} if is_by_cdf(self.solution) else {}
+        cells = {"cells": self.candidate_grid.size} if is_by_cdf(self.solution) else {}
         return {**self.selection.problem_data, **cells}
 
 

@@ -128,7 +128,7 @@ class RowErrors:
 
     def after(self, sums: Sequence[int]) -> dict[str, Any]:
         """The number of rows of an answer and its expected loss, as fields of `After`."""
-        parts = [_one(number) for number in sums]
+        parts = [_single(number) for number in sums]
         (rows,), (low,), (high,) = (ends.tolist() for ends in self.ratio.rows(parts, self.mechanism))
         moments, worst = self.ratio.moments(sums), self.ratio.worst(self.loss)
         noise = self.ratio.losses_at(self.mechanism, moments)[self.loss] / max(rows, 1) ** _power(self.loss)
@@ -165,7 +165,7 @@ class RowErrors:
         return [size for size in sizes if most is None or size <= max(most, sizes[0])]
 
 
-def _one(number: int) -> Integers:
+def _single(number: int) -> Integers:
     import numpy as np
 
     return np.array([number], dtype=object)

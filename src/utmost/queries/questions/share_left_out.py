@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput
 from utmost.queries.accuracy import CONFIDENCE, After, Before
-from utmost.queries.aggregates.left_out import beside_groups
+from utmost.queries.aggregates.left_out import group_bounds_note
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import people_by_loss
 from utmost.queries.options import ANY_CONDITION
@@ -171,7 +171,7 @@ class ShareLeftOut(Question):
 
     @property
     def truncation_notes(self) -> tuple[str, ...]:
-        return beside_groups(self.terms.unit)
+        return group_bounds_note(self.terms.unit)
 
     @property
     def certificate_subject(self) -> str:
