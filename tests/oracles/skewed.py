@@ -123,7 +123,7 @@ def check_intervals(made, truth, draws, least, may_reach=False):
     for draw in range(draws):
         if draw >= FEWEST and process_time() > seconds:
             break
-        after = question.known(question.draw(point))
+        after = question.after_with_condition(question.draw(point))
         intervals = after.intervals
         if None in truths:
             assert len(intervals) == 1

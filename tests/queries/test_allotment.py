@@ -61,7 +61,7 @@ def test_every_target_is_met_and_hardly_more():
             return (
                 question.average / target.error
                 if target.level is None
-                else question.off_by_more(target.error) / (1 - target.level)
+                else question.probability_off_by_more(target.error) / (1 - target.level)
             )
 
         assert missed(plan.question) <= 1
@@ -74,10 +74,10 @@ def test_a_best_guess_on_a_long_line_errs_no_more_than_its_noise():
         s = opened(100, at_most=1200)
         question = s.plan.count("n > 1", privacy=level).question
         sketched = question.at(level)
-        sketched.settle(solution=question.sketch())
+        sketched.set_fields(solution=question.sketch())
         for by_noise, really in (
             (sketched.average, question.average),
-            (sketched.off_by_more(Fraction(t)), question.off_by_more(Fraction(t))),
+            (sketched.probability_off_by_more(Fraction(t)), question.probability_off_by_more(Fraction(t))),
         ):
             assert 0.95 * by_noise < really <= by_noise
 
@@ -210,7 +210,7 @@ def test_what_is_searched_errs_as_the_design(level):
         s.plan.hierarchy(["id", "n"], keys, privacy=level),
     ):
         sketched = plan.question.at(level)
-        sketched.settle(solution=plan.question.sketch())
+        sketched.set_fields(solution=plan.question.sketch())
         assert sketched.solution.certificate.claim == "unproved"
         assert sketched.space == plan.question.space
         assert sketched.average == pytest.approx(plan.question.average, rel=1e-9)

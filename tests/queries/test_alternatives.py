@@ -32,14 +32,14 @@ def test_never_worse_than_the_alternatives(epsilon):
         asked += [plan(10_000).sum("x", 0, 100, epsilon, grid=1, loss=loss)]
         asked += [plan(500, neighbours="replace").sum("x", -1, 1, epsilon, grid=1, loss=loss)]
         for each in asked:
-            compared = each.question.compared()
+            compared = each.question.expected_losses()
             assert set(compared) == {"Utmost", *NAMES}
             for name, by in compared.items():
                 assert compared["Utmost"][loss] <= by[loss] * (1 + 1e-12), (each.question.words, loss, name)
     decided = [plan(most).threshold("x > 1", most // 2, epsilon) for most in (9, 200, 20_000)]
     decided += [plan(50, 2).threshold("x > 1", 50, epsilon), plan(500, neighbours="replace").majority("x > 1", epsilon)]
     for each in decided:  # a floor of 2^-40 at most makes far points private in integers too
-        compared = each.question.compared()
+        compared = each.question.expected_losses()
         for name, by in compared.items():
             assert compared["Utmost"]["zero-one"] <= by["zero-one"] + UNNOTICED, (each.question.words, name)
 
@@ -76,7 +76,7 @@ def test_alternatives_against_their_distributions():
 def test_a_sum_of_150_values_up_to_5():
     """Mean errors 4.93 under geometric noise and at most 4.79 here, at epsilon = 1."""
     planned = plan(150).sum("x", 0, 5, 1, grid=1)
-    compared, rounding = planned.question.compared(), planned.before.from_rounding
+    compared, rounding = planned.question.expected_losses(), planned.before.from_rounding
     assert compared["geometric"]["absolute"] - rounding == pytest.approx(4.93, abs=0.005)
     assert compared["Utmost"]["absolute"] - rounding < 4.79
 

@@ -123,7 +123,7 @@ def test_a_coarse_grid_counts_in_the_error_of_a_sum_of_at_most_so_many_rows():
     for target in ((20_000, None), (20_000, 0.9)):
         with pytest.raises(InvalidInput, match="rounding at most 3,000 rows to 20 alone"):
             s.allot({plan: target})
-    assert s.allot({plan: (40_000, 0.9)}).plans[0].question.off_by_more(40_000) <= 0.1
+    assert s.allot({plan: (40_000, 0.9)}).plans[0].question.probability_off_by_more(40_000) <= 0.1
     assert not s.plan.sum("x", 0, 1000, privacy=1).before.from_rounding
     by = s.plan.sum("x", 0, 1000, privacy=1, grid=20, by=um.keys(g=["large", "small"]))
     assert by.before.from_rounding == pytest.approx(30_000)
@@ -171,7 +171,7 @@ def test_the_number_of_rows_lies_in_its_interval_and_more_than_at_most_are_said(
 def test_more_expected_rows_than_at_most_are_refused():
     s = opened(COLUMNS["lognormal"], um.rows(at_most=100))
     for rows in (101, 1000):
-        with pytest.raises(InvalidInput, match="more than the 100 rows that can take part by at_most"):
+        with pytest.raises(InvalidInput, match="more than the 100 rows that at_most allows"):
             s.mean("x", 0, 1000, 1, expected_rows=rows)
     assert not list(s.account.entries())
     assert s.plan.mean("x", 0, 1000, 1, expected_rows=100).before.average

@@ -288,7 +288,7 @@ def test_intervals_of_the_largest_hold_all_of_them_at_once(unit, draws):
     true = dict(zip(point.keys.column(0).to_pylist(), _held(question, point), strict=True))
     held = []
     for _ in range(draws):
-        after = question.known(question.draw(point))
+        after = question.after_with_condition(question.draw(point))
         held.append(all(low <= true[key] <= high for key, (low, high) in after.intervals.items()))
         assert "all that are named at once" in after.basis
         assert len(after.intervals) == 3
@@ -297,7 +297,7 @@ def test_intervals_of_the_largest_hold_all_of_them_at_once(unit, draws):
 
 def _held(question, point):
     """What is counted of every key: rows where a person's several rows are, else holders."""
-    return point.holders.tolist() if question.is_counted else np.asarray(point.numbers)[:, 0].tolist()
+    return point.holders.tolist() if question.counts_holders else np.asarray(point.numbers)[:, 0].tolist()
 
 
 # ---- tables with more rows than was stated ----

@@ -52,7 +52,7 @@ def test_yes_or_no_is_right_as_often_as_is_said(name, unit, draws):
     before = question.before()
     assert close(int((~right).sum()), draws, before.average)
     for answer in (True, False):
-        known = question.known({"yes": answer})
+        known = question.after_with_condition({"yes": answer})
         assert close(int(right[said == answer].sum()), int((said == answer).sum()), known.probability_right)
         assert known.condition
     hardest = [question.value(question.draw(border)) for _ in range(500)]
@@ -72,7 +72,7 @@ def test_yes_or_no_of_tiers_is_right_as_often_as_is_said(name, draws):
     right = said == (np.array([sum(point) for point in points]) >= question.selection.border)
     assert close(int((~right).sum()), draws, question.before().average)
     for answer in (True, False):
-        chance = question.known({"yes": answer}).probability_right
+        chance = question.after_with_condition({"yes": answer}).probability_right
         assert close(int(right[said == answer].sum()), int((said == answer).sum()), chance)
 
 
@@ -109,7 +109,7 @@ def test_winners_are_right_as_often_as_is_said(loss, draws):
     spare = 5 * losses.std() / draws**0.5 + 5 * before.standard_error
     assert abs(losses.mean() - before.average) <= 0.1 * before.average + spare
     for place in range(3):
-        known = question.known({"place": place})
+        known = question.after_with_condition({"place": place})
         times = named == place
         assert known.standard_error == 0
         assert close(int(right[times].sum()), int(times.sum()), known.probability_right)
@@ -122,7 +122,7 @@ def test_a_named_winner_is_behind_by_fewer_rows_than_is_said(loss):
     question, point = made.question, made.private_point(SECRET)
     tally = np.bincount(rows()["stops"], minlength=4)
     assert point == tally.tolist()
-    behind, within = [], question.known({"place": 0}).rows_within
+    behind, within = [], question.after_with_condition({"place": 0}).rows_within
     for _ in range(200):
         behind.append(int(tally.max() - tally[question.draw(point)["place"]]))
     if within is not None:
@@ -154,7 +154,7 @@ def test_a_median_named_for_a_loss_costs_what_was_planned(loss, draws):
     spare = 5 * cost.std() / draws**0.5 + 5 * before.standard_error
     assert abs(cost.mean() - before.average) <= 0.1 * before.average + spare
     for place in range(3):
-        known, times = question.known({"place": place}), named == place
+        known, times = question.after_with_condition({"place": place}), named == place
         if known.probability_right is not None:
             assert close(int((true[times] == place).sum()), int(times.sum()), known.probability_right)
         low, high = known.likely

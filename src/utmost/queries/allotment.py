@@ -55,11 +55,11 @@ class Target:
         question: Any = plan.question.at(privacy)
         sketch = question.sketch() if self.level is None or self.level >= Fraction(1, 2) else None
         if sketch is not None:
-            question.settle(solution=sketch)
+            question.set_fields(solution=sketch)
         if self.level is None:
             return math.log(max(question.average, 1e-300))
         quantile = _exponential_quantile if isinstance(privacy, ApproxDP) else _normal_quantile
-        reached = question.off_by_more(self.error)
+        reached = question.probability_off_by_more(self.error)
         return self.log_error + math.log(quantile(1 - float(self.level)) / quantile(float(reached)))
 
     def in_steps(self, plan: Plan) -> tuple[Fraction, float]:

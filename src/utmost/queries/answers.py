@@ -166,7 +166,7 @@ class Answer(Asked):
     @cached_property
     def after(self) -> After:
         """What the released value says about the truth."""
-        return self.question.known(self.released)
+        return self.question.after_with_condition(self.released)
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
@@ -335,7 +335,7 @@ def fits(question: Question) -> tuple[Check, ...]:
     """Whether a solution is one for the question: the same integers, moves and level, and all that it poses."""
     problem = question.solution.problem
     same = problem.space == question.space and problem.privacy == question.proved_level
-    wrong = [name for name, value in question.posed.items() if not _equal(problem.data.get(name), value)]
+    wrong = [name for name, value in question.problem_data.items() if not _equal(problem.data.get(name), value)]
     if not same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)
@@ -374,4 +374,4 @@ def _lines(question: Question, before: Before, after: After | None) -> list[str]
         f"{name} {figures(by[before.loss])}" for name, by in question.losses.items() if before.loss in by
     )
     lines.append(f"  {compared_by(before)}: {others}")
-    return lines + [f"  note: {note}" for note in question.all_notes]
+    return lines + [f"  note: {note}" for note in question.notes_with_truncation]

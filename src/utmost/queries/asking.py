@@ -38,12 +38,12 @@ from utmost.queries.questions.aggregates import (
     SeveralSums,
     is_pure,
     require_groups,
-    require_nothing_else,
+    require_no_prior,
 )
 from utmost.queries.questions.cdf import Cdf
 from utmost.queries.questions.counts import Counts
 from utmost.queries.questions.hierarchy import HierarchyOf
-from utmost.queries.questions.histogram import Histogram, as_listed
+from utmost.queries.questions.histogram import Histogram, as_column_categories
 from utmost.queries.questions.majority import Majority
 from utmost.queries.questions.marginals import Marginals
 from utmost.queries.questions.numeric import grouped_by
@@ -213,7 +213,7 @@ class Questions(ABC, Generic[Made]):
             return self.pose(
                 OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, prior=prior, unbiased=unbiased
             )
-        require_nothing_else(prior, unbiased)
+        require_no_prior(prior, unbiased)
         return self.pose(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
 
     @with_own_errors
@@ -281,7 +281,7 @@ class Questions(ABC, Generic[Made]):
         whole = self.is_whole(column)
         aggregate = Sum(values=ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole))
         if by is not None:
-            require_nothing_else(prior, unbiased)
+            require_no_prior(prior, unbiased)
             return self.pose(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
         level = self.level(privacy)
         is_listed = level is not None and not is_pure(as_level(level))  # noise on a line: for few steps only
@@ -774,7 +774,7 @@ class Questions(ABC, Generic[Made]):
         asked = Histogram(
             terms=self.terms,
             privacy=self.level(privacy),
-            categories=as_listed(column, categories),
+            categories=as_column_categories(column, categories),
             other=other,
             where=self.where(where),
             of=of,

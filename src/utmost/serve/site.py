@@ -408,5 +408,5 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "error": expected_error(accuracy),
         "measured": _measured(plan),
         "optimal": f"{certificate.claim}: {certificate.reason}",
-        "notes": [spelled(note, PAGE) for note in (*plan.question.all_notes, *plan.readings)],
+        "notes": [spelled(note, PAGE) for note in (*plan.question.notes_with_truncation, *plan.readings)],
     }

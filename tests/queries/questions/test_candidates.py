@@ -82,7 +82,7 @@ def test_a_delta_never_makes_an_answer_worse(most, delta):
         lambda level: s.plan.quantile("x", 0.5, [1, 2, 3, 4], level),
     ):
         pure, granted = ask(1), ask(um.ApproxDP(1, delta))
-        for name, by in granted.question.compared().items():
+        for name, by in granted.question.expected_losses().items():
             assert granted.before.average <= by[granted.question.loss], name
         assert granted.before.average <= pure.before.average * (1 + 1e-9)
         assert granted.verify()

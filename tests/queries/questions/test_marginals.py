@@ -108,7 +108,11 @@ def test_variances_are_those_of_draws():
     """The stated mean variance against a thousand draws, as exactly as these say."""
     question = opened().plan.marginals(KEYS, WANTED, privacy=1).question
     zero = question.point(
-        {"count": np.zeros(sum(np.prod([question.shape[i] for i in e]) for e in question.counted), dtype=np.int64)}
+        {
+            "count": np.zeros(
+                sum(np.prod([question.shape[i] for i in e]) for e in question.counted_tables), dtype=np.int64
+            )
+        }
     )
     draws = np.array([[float(n) for n in question.value(question.draw(zero)).values()] for _ in range(200)])
     squares, sizes = np.square(draws).mean(axis=1), np.abs(draws).mean(axis=1)

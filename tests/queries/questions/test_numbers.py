@@ -336,7 +336,7 @@ def test_wide_sums_are_answered(most, unbiased):
     low, high = answer.interval
     assert low <= answer.value <= high
     assert 4000 / 0.05 < answer.before.average < 5000 / 0.05 * 1.01
-    compared = answer.question.compared()
+    compared = answer.question.expected_losses()
     assert all(compared["Utmost"]["absolute"] <= by["absolute"] * (1 + 1e-9) for by in compared.values())
 
 

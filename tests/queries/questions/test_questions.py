@@ -88,7 +88,7 @@ def test_never_worse_than_the_alternatives(epsilon):
         for unit in (um.rows(at_most=300), um.people("id", rows_each=3, at_most=100)):
             for name, one in asked([], unit, neighbours, epsilon).items():
                 question = one.question
-                by = question.compared()
+                by = question.expected_losses()
                 assert next(iter(by)) == "Utmost"
                 assert len(by) > 1
                 for other, losses in by.items():

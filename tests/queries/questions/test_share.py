@@ -98,7 +98,7 @@ def test_reports_prove_themselves(level, tmp_path):
 @pytest.mark.parametrize(
     ("unit", "neighbours", "arguments", "said"),
     [
-        (um.rows(at_most=9), "add-remove", {"among": 9}, "how many there are is private"),
+        (um.rows(at_most=9), "add-remove", {"among": 9}, "the number of rows is private"),
         (um.rows(at_most=9), "replace", {"among": 10}, "at most 9, which the session was opened for"),
         (um.rows(at_most=9), "replace", {"among": 0}, "among is 0"),
         (um.people("who", rows_each=2, at_most=9), "replace", {"among": 9}, "of='people'"),

@@ -65,6 +65,6 @@ def test_what_is_said():
     assert any("left_out" in note for note in s.plan.mean("x", 0, 1, 1).details["notes"])
     rows = um.Session(TABLE, "rows", um.rows(), "add-remove", budget=4)
     assert "left_out" not in str(rows.count(None, 1))
-    with pytest.raises(InvalidInput, match="rows are dropped of people only"):
+    with pytest.raises(InvalidInput, match="no rows are dropped where the unit is a row"):
         rows.share_left_out(privacy=1)
     assert str(rows.left) == "epsilon 3 of 4"

@@ -361,7 +361,7 @@ def test_a_mistake_of_ours_is_an_error(monkeypatch):
     """It is not reported as numbers that do not fit, which would blame the report."""
     content = json.loads(asked("count").to_json())
     monkeypatch.setattr(
-        "utmost.queries.questions.aggregates.OneNumber.compared", lambda question: question.no_such_thing
+        "utmost.queries.questions.aggregates.OneNumber.expected_losses", lambda question: question.no_such_thing
     )
     with pytest.raises(AttributeError):
         _proved(content)

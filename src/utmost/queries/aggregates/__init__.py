@@ -1,8 +1,8 @@
-"""Aggregates: what is computed of the rows of a group, one file each.
+"""Aggregates: what is computed from the rows of a group (count, sum, mean, ...), one file each.
 
-An aggregate says what a row contributes, how sensitive the released integers are to one row, what is wanted of them,
-how they become an estimate with its interval, and how all of that is described. It then works with every grouping: of
-the whole table, by public keys, and by keys found privately (`questions/aggregates.py`).
+An aggregate defines what a row contributes, the sensitivity of the released integers, the estimate from them with its
+interval, and the words for all of it. It then works with every grouping: the whole table, public keys, and keys found
+privately (`questions/aggregates.py`).
 """
 
 from utmost.queries.aggregates.aggregate import Aggregate

@@ -1,4 +1,4 @@
-"""What every aggregate says of itself, and the public setting in which it is asked."""
+"""Base class of aggregates, and the public setting of a query that they depend on."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ if TYPE_CHECKING:
     from utmost.queries.units import Unit
 
 
-def asking(words: str, where: Where, used: str = "", ending: str = "") -> str:
-    """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
-    return f"{words}{used}, where {where}{ending}?" if where else f"{words}{used}{ending}?"
+def question_in_words(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
+    """A question as a sentence: words, the rows that are used, the condition, and how it is answered."""
+    return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"
 
 
 LOSSES = ("absolute", "squared", "zero-one")
-"""The losses that every report shows, whichever the mechanism was designed for."""
+"""The losses that every report shows, whichever the mechanism is designed for."""
 OF_RATIOS = ("absolute", "squared")
-"""The losses that noise on the parts of a ratio can be designed for."""
+"""The losses that the noise of a ratio's sums can be designed for."""
 MOST_ROWS = 2**63 - 1
-"""No table has more rows; noise at the smallest levels reaches farther."""
+"""The most rows of any table; estimates of numbers of rows are clamped to it, because noise can exceed it."""
 Integers = NDArray[Any]
-"""Whole numbers, one for each group: 64-bit integers, or Python's own where these are too small."""
+"""One integer for each group: 64-bit, or Python's own where these are too small."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The public circumstances of a query that an aggregate depends on.
+    """The public setting of a query that an aggregate depends on.
 
     Attributes
     ----------
     neighbours : "replace" or "add-remove"
         The adjacency relation.
     privacy : Level
-        What the answer may spend.
+        The privacy level that the answer spends.
     units : int or None
-        How many rows or people there are at most, if that is stated.
+        The most rows or people of the table, if that is stated.
     rows_each : int
-        How many rows of one unit are used at most.
+        Contribution bound: at most this many rows of one unit are used.
     most_rows : int or None
-        How many rows are used at most in all, if that is known.
+        The most rows that can be used; None without a stated bound.
     loss : str
-        What the mechanism is designed for.
+        The loss that the mechanism is designed for.
     grouped : bool
         Whether there is one answer for each of several groups.
-    listed : bool
-        Whether the noise is tabulated step by step, so that there may not be many steps.
+    tabulated : bool
+        Whether the probabilities of the noise are tabulated, which limits the number of steps.
     """
 
     neighbours: Neighbours = "add-remove"
@@ -74,25 +74,25 @@ class Setting:
     most_rows: int | None = None
     loss: str = "absolute"
     grouped: bool = False
-    listed: bool = False
+    tabulated: bool = False
 
     @property
     def moves(self) -> Moves:
-        """What one row does to integers of which it contributes to one: it comes or goes, or exchanges two."""
+        """Sensitivity set of one row on integers of disjoint groups: it changes one, or moves from one to another."""
         return "any" if self.neighbours == "add-remove" else "exchange"
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """What released integers say of every group.
+    """The estimates of every group, with their intervals.
 
     Attributes
     ----------
     values : mapping of str to array
         The estimates, by the name of the number; most aggregates have one number.
     make_intervals : callable
-        For the same names, the lower and upper ends of intervals; called when somebody looks, since those of a
-        covariance take a hundred times as long as the covariance.
+        Returns the lower and upper ends of the intervals, by the same names; called when first needed, because the
+        interval of a covariance takes a hundred times as long as its estimate.
     """
 
     values: Mapping[str, Any]
@@ -112,28 +112,28 @@ class Estimates:
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(ABC):
-    """What is computed of the rows of a group.
+    """What is computed from the rows of a group.
 
     Attributes
     ----------
     setting : Setting
-        The public circumstances; a query puts its own in by `settled`.
+        The public setting; a query inserts its own by `in_setting`.
     """
 
     name: ClassVar[str]
-    """The session's method that asks for it."""
+    """The name of the session's method."""
     summary: ClassVar[str]
-    """What it asks, in half a line, for a list of questions."""
+    """The question in half a line, for lists of questions."""
     options: ClassVar[tuple[Option, ...]]
-    """Its parameters beside `privacy`, in the order of the method's, for commands and forms."""
+    """Its parameters beside `privacy`, in the order of the session's method, for commands and forms."""
     parts: ClassVar[tuple[str, ...]]
     """The names of the integers that are released for each group."""
     losses: ClassVar[tuple[str, ...]] = LOSSES
     """The losses that the noise can be designed for."""
     groupings: ClassVar[tuple[str, ...]] = ("whole", "keys", "found keys")
-    """What it can be asked for: the whole table, public keys, keys found privately."""
+    """The groupings it works with: the whole table, public keys, keys found privately."""
     estimated_from: ClassVar[str] = ""
-    """How intervals are made, for the middle of a sentence, from a comma on."""
+    """Clause on how intervals are computed, for the middle of a sentence; starts with a comma."""
 
     setting: Setting = Setting()
 
@@ -145,36 +145,36 @@ class Aggregate(ABC):
         Parameters
         ----------
         public : mapping
-            What `public` of the query wrote; it may hold anything.
+            The report's copy of the query's `public`; it may hold anything.
         unit : Unit
-            Whose data are protected.
+            The privacy unit.
         says_rounding : bool
-            Whether the report says if values were rounded; reports of Utmost 0.2 do not.
+            Whether the report states if values were rounded; reports of Utmost 0.2 do not.
         """
 
-    def settled(self, setting: Setting) -> Self:
-        """The same aggregate in a setting, with everything resolved that follows from it, such as a default step."""
+    def in_setting(self, setting: Setting) -> Self:
+        """Return the aggregate in a setting, with the defaults that depend on it, such as the rounding step."""
         return replace(self, setting=setting)
 
     # ---- what a row contributes ----
 
     @abstractmethod
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
-        """What a row of which a condition is true adds to each integer."""
+        """What a row that meets a condition adds to each integer."""
 
     @property
     @abstractmethod
     def range(self) -> tuple[int, int]:
-        """Between which integers, 0 among them, what a row adds to any of them lies."""
+        """The range of what a row adds to any of the integers; it contains 0."""
 
     @property
     def least(self) -> int | None:
-        """The smallest that the integer can be, of any table; None where it may be any number."""
+        """The smallest value of the integer over all tables; None if there is none."""
         return None
 
     @property
     def of(self) -> Of:
-        """Whether rows are used, or people counted once each."""
+        """Whether rows are used, or people are counted once each."""
         return "rows"
 
     def relation(self, source: Source, unit: Unit, where: Any, secret: bytes) -> Relation:
@@ -186,18 +186,18 @@ class Aggregate(ABC):
 
     @abstractmethod
     def sensitivity(self) -> tuple[Moves, int]:
-        """Which moves one row makes on the integers of its group, and how many of them at most."""
+        """The sensitivity set of one row on the integers of its group: the kind of moves, and the most of them."""
 
-    # ---- what is wanted ----
+    # ---- units and noise ----
 
     @property
     def step(self) -> Fraction:
-        """What one step of a released integer is worth, in the unit of the answer."""
+        """The size of one step of a released integer, in the unit of the answer."""
         return Fraction(1)
 
     @property
     def independent(self) -> bool:
-        """Whether each integer needs noise of its own, so that weighted sums of noises have a known law."""
+        """Whether the noise of the integers must be independent, so that weighted sums of it have a known law."""
         return False
 
     @property
@@ -214,35 +214,35 @@ class Aggregate(ABC):
         Parameters
         ----------
         sums : sequence of arrays
-            For each of `parts`, the released integers, one for each group.
+            For each of `parts`, the released integers of all groups.
         mechanism : NoisyVector
             The mechanism that released them.
         confidence : float
-            How often an interval holds.
+            The confidence of each interval.
         """
 
     @property
     def grid_is_named(self) -> bool:
-        """Whether somebody chose the step that values are rounded to."""
+        """Whether the user named the step that values are rounded to."""
         return False
 
     @property
-    def one_kind(self) -> bool:
-        """Whether all its numbers share a unit, so that a picture may set them side by side."""
+    def shares_unit(self) -> bool:
+        """Whether all its numbers share a unit, so that a figure may show them on one axis."""
         return True
 
     @property
     def rounding(self) -> Fraction:
-        """How far rounding the values of rows moves a released integer at most, in the unit of the answer."""
+        """The largest change of a released integer by rounding the values of rows, in the unit of the answer."""
         return Fraction(0)
 
     @property
     def off_by_rounding(self) -> float:
-        """How far rounding the values moves the answer at most, as far as a plan counts it."""
+        """The largest change of the answer by rounding values that plans include."""
         return 0.0
 
     def loss_from_rounding(self, loss: str) -> float:
-        """What rounding adds to an expected loss at most: the errors of noise have mean 0, so squares add up."""
+        """The most that rounding adds to an expected loss; squared errors add up, because noise has mean 0."""
         return {"absolute": self.off_by_rounding, "squared": self.off_by_rounding**2}.get(loss, 0.0)
 
     # ---- its description ----
@@ -252,23 +252,25 @@ class Aggregate(ABC):
     def phrase(self) -> str:
         """The question without grouping, clamping and condition: "What is the mean of delay"."""
 
-    def words(self, where: Where, used: str, ending: str) -> str:
+    def words(self, where: Where, rows_clause: str, ending: str) -> str:
         """The question as a sentence, about the whole table.
 
         Parameters
         ----------
         where : Where
-            Which rows are used.
-        used : str
-            What truncation leaves of them, from a comma on; empty where it leaves all.
+            The condition on rows.
+        rows_clause : str
+            Clause on truncation, which starts with a comma; empty if all rows are used.
         ending : str
-            What the answer is to the noisy number, from a comma on; empty where that is the answer.
+            Clause on post-processing, which starts with a comma; empty if the answer is the noisy number.
         """
-        return asking(", ".join(filter(None, (self.phrase, self.clamped))), where, used, ending)
+        return question_in_words(
+            ", ".join(filter(None, (self.phrase, self.clamping_in_words))), where, rows_clause, ending
+        )
 
     @property
     def found_phrase(self) -> str:
-        """The same where keys are found privately."""
+        """`phrase` for keys that are found privately."""
         return self.phrase
 
     @property
@@ -277,51 +279,50 @@ class Aggregate(ABC):
         return {}
 
     @property
-    def clamped(self) -> str:
-        """What is done to values before they contribute, in words; empty where nothing is."""
+    def clamping_in_words(self) -> str:
+        """How values are clamped and rounded, in words; empty if they are not."""
         return ""
 
     @property
     def interval_includes(self) -> str:
-        """What intervals include beside the noise, for the end of a sentence; empty where there is nothing."""
+        """Clause on what intervals include beside noise, for the end of a sentence; empty if nothing."""
         return ""
 
     def words_without(self, names: Sequence[str]) -> str:
-        """Why some of its numbers have no interval, for the middle of a sentence; empty where all have."""
+        """Clause on why some of its numbers have no interval, for the middle of a sentence; empty if all have one."""
         return ""
 
     @property
     def rounds_to(self) -> str:
-        """What is rounded to what, in words."""
+        """The rounding in words: "rounding to 0.5"."""
         return ""
 
     def error_is_of(self, loss: str) -> str:
-        """What an expected error is about, where it is not about the number that was asked for."""
+        """What the expected error is of, if not of the exact aggregate; else empty."""
         return ""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What somebody about to spend should know."""
+        """Notes that a user should read before spending."""
         return ()
 
     @property
     def truncation_notes(self) -> tuple[str, ...]:
-        """The same about rows that truncation drops."""
+        """Notes on the rows that truncation drops."""
         return ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio(Aggregate):
-    """An aggregate that is a ratio of released sums, such as a mean: its error is that of the noise over the rows.
+    """An aggregate that is a ratio of released sums, such as a mean: its error is the noise divided by the rows.
 
-    To first order, the error depends on where values lie through a few *moments*, which the released sums estimate.
-    All losses here are those of one row, by loss, in the unit of the answer: with n rows, about an n-th of them (of
-    squared errors, an n^2-th).
+    To first order, the error depends on the values through a few *moments* only, which the released sums estimate. All
+    losses here are for one row, in the unit of the answer: for n rows they are divided by n (squared errors by n^2).
     """
 
     losses: ClassVar[tuple[str, ...]] = OF_RATIOS
     counting: ClassVar[int] = 0
-    """So many of the integers, the first, add up to the number of rows times `weight`; 0 for all."""
+    """How many of the integers, the first ones, add up to the number of rows times `weight`; 0 for all of them."""
 
     @property
     def is_ratio(self) -> bool:
@@ -330,12 +331,12 @@ class Ratio(Aggregate):
     @property
     @abstractmethod
     def weight(self) -> int:
-        """What a row adds to these integers together, wherever its values lie."""
+        """What a row adds to the sum of these integers, whatever its values are."""
 
     @property
     @abstractmethod
     def span(self) -> float:
-        """The width of the range in which estimates lie."""
+        """The width of the range of estimates."""
 
     @abstractmethod
     def worst(self, loss: str) -> float:
@@ -355,40 +356,44 @@ class Ratio(Aggregate):
 
     @abstractmethod
     def moments(self, sums: Sequence[int]) -> tuple[float, ...]:
-        """The moments that the released integers of one group say."""
+        """The moments of one group, estimated from its released integers."""
 
     @abstractmethod
     def alternatives(self, space: Lattice, level: Level) -> dict[str, dict[str, float]]:
-        """The largest expected losses of the usual ways, by name: a part of the level for each of several sums."""
+        """The largest expected losses of standard methods, by name: several sums, each with a part of the level."""
 
     def loss_from_rounding_at(self, loss: str, moments: tuple[float, ...]) -> float:
-        """What rounding adds to the expected loss at most, on a table with these moments."""
+        """The most that rounding adds to the expected loss on a table with these moments."""
         return self.loss_from_rounding(loss)
 
     @property
     @abstractmethod
-    def holds(self) -> str:
-        """What the expected error rests on."""
+    def error_basis(self) -> str:
+        """The assumptions of the stated expected error, in words."""
 
     def rows(
         self, sums: Sequence[Integers], mechanism: NoisyVector, confidence: float = CONFIDENCE
     ) -> tuple[Integers, Integers, Integers]:
-        """How many rows each group has, as far as its released sums say, and the ends of intervals for them."""
+        """The number of rows of each group, estimated from its released sums, and the ends of its interval."""
         from utmost.theory.estimates.design.row_count import total_limit
 
         counting = self.counting or len(self.parts)
-        together = np.sum([np.asarray(part).astype(object) for part in sums[:counting]], axis=0)
-        half, weight = math.ceil(total_limit(mechanism.noise, counting, confidence)), self.weight
-        numbers = (2 * together + weight) // (2 * weight), -((half - together) // weight), (together + half) // weight
+        total = np.sum([np.asarray(part).astype(object) for part in sums[:counting]], axis=0)
+        half_width, weight = math.ceil(total_limit(mechanism.noise, counting, confidence)), self.weight
+        numbers = (
+            (2 * total + weight) // (2 * weight),
+            -((half_width - total) // weight),
+            (total + half_width) // weight,
+        )
         rows, low, high = (np.clip(number, 0, MOST_ROWS).astype(np.int64) for number in numbers)
         return rows, low, high
 
 
 def in_unit(loss: str, value: float, step: Fraction | float) -> float:
-    """A loss in steps as one in the unit of the answer."""
+    """Convert a loss in steps to the unit of the answer."""
     return value * {"absolute": float(step), "squared": float(step) ** 2}.get(loss, 1.0)
 
 
 def all_in_unit(losses: Mapping[str, float], step: Fraction | float) -> dict[str, float]:
-    """The absolute and squared losses of ratios in the unit of the answer."""
+    """Convert the absolute and squared losses of ratios to the unit of the answer."""
     return {loss: in_unit(loss, value, step) for loss, value in losses.items() if loss in OF_RATIOS}

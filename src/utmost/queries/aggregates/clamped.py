@@ -1,7 +1,7 @@
 """How many values of a column are clamped to a range.
 
-A sum or mean clamps values to a public range. That bounds what one row can do, and changes the number; how many values
-it touches is itself a private number, and is released like any other.
+A sum or mean clamps values to a public range. That bounds the contribution of a row, and biases the answer. How many
+values it changes is private, and is released like any other count.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Clamped(Aggregate):
-    """How many values of a column lie outside a range, and would be clamped to it.
+    """The number of values of a column outside a range, which would be clamped to it.
 
     Attributes
     ----------
     column : str
-        Whose values are looked at.
+        The column.
     lower, upper : number
         The ends of the range.
     """
@@ -51,7 +51,7 @@ class Clamped(Aggregate):
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
         return cls(column=public["column"], lower=public["lower"], upper=public["upper"])
 
-    def settled(self, setting: Setting) -> Self:
+    def in_setting(self, setting: Setting) -> Self:
         return replace(self, setting=setting, column=as_column(self.column))
 
     @cached_property

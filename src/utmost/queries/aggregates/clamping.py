@@ -25,13 +25,13 @@ class ClampedColumn:
     column : str
         Its name.
     lower, upper : number
-        Values beyond count as these.
+        The public bounds that values are clamped to.
     grid : number or None
-        The step that values are rounded to; None until `settled` has chosen one.
+        The step that values are rounded to; None until `with_grid` has set one.
     whole : bool or None
-        Whether the column is of an integer type; None where only a report is at hand, which states the grid.
+        Whether the column has an integer type; None for a column from a report, which states the grid.
     rounded_values : bool or None
-        Whether rounding to the grid may change values; None in reports of Utmost 0.2, which do not say.
+        Whether rounding to the grid may change values; None for reports of Utmost 0.2, which do not state it.
     """
 
     column: str
@@ -48,18 +48,18 @@ class ClampedColumn:
         names = ("column", "lower", "upper", "grid")
         return cls(**{name: public[name] for name in names}, rounded_values=rounded_values)
 
-    def settled(self, setting: Setting, most_steps: int) -> ClampedColumn:
-        """The same with its grid: the one that was named, or one that follows from public things (`steps.py`)."""
+    def with_grid(self, setting: Setting, most_steps: int) -> ClampedColumn:
+        """Return the column with its grid: the named one, or the default by public facts (`rounding_steps.py`)."""
         grid = self.grid
         if grid is None:
             grid = default_step(self.lower, self.upper, self.whole, setting.units, setting.privacy, most_steps)
-        chosen = replace(self, column=as_column(self.column), grid=grid)
-        rounded = self.rounded_values if self.whole is None else not is_exact(self.whole, chosen.steps)
-        return replace(chosen, rounded_values=rounded)
+        column = replace(self, column=as_column(self.column), grid=grid)
+        rounded = self.rounded_values if self.whole is None else not is_exact(self.whole, column.steps)
+        return replace(column, rounded_values=rounded)
 
     @cached_property
     def steps(self) -> Grid:
-        """The public range of a value, and the steps it is rounded to."""
+        """The public range with the grid that values are rounded to."""
         return as_grid(self.lower, self.upper, self.grid)
 
     @property
@@ -74,37 +74,37 @@ class ClampedColumn:
 
     @property
     def rounding_error(self) -> Fraction:
-        """How far rounding moves a value at most, in the unit of the column."""
+        """The largest change of a value by rounding, in the unit of the column."""
         return self.steps.off if self.may_be_rounded else Fraction(0)
 
     def is_coarse(self, setting: Setting, most_steps: int) -> bool:
-        """Whether values are rounded to a coarser step than the one that is chosen where nobody names one."""
+        """Whether values are rounded to a coarser step than the default."""
         if not self.rounding_error:
             return False
         try:
             fine = default_step(self.lower, self.upper, False, setting.units, setting.privacy, most_steps)
-        except InvalidInput:  # then a step must be named
+        except InvalidInput:  # there is no default step
             return True
         return self.steps.step > fine
 
     @property
     def words(self) -> str:
-        """What is done to values."""
+        """The clamping and rounding in words."""
         return f"values {cut_to(self.steps, self.may_be_rounded)}"
 
     @property
     def interval_includes(self) -> str:
-        """That intervals include what rounding can change, where it can change anything."""
+        """Clause that intervals include rounding errors; empty if there are none."""
         return ", what rounding can change included" if self.may_be_rounded else ""
 
     @property
     def rounds_to(self) -> str:
-        """What values are rounded to, in words."""
+        """The rounding in words: "rounding to 0.5"."""
         return f"rounding to {show_rational(self.steps.step)}"
 
     @property
     def public(self) -> dict[str, Any]:
-        """Column, range, step, and that values are rounded if they are, as plain data."""
+        """Column, range, step, and whether values are rounded, as plain data."""
         return {
             "column": self.column,
             **range_of(self.steps),
@@ -113,7 +113,7 @@ class ClampedColumn:
 
 
 def most_steps_of_sums(setting: Setting) -> int:
-    """How many steps a bound may be from 0, so that sums of values and their noise stay below 2^63."""
+    """The largest absolute value of a bound, in steps, such that sums of values and their noise stay below 2^63."""
     if not setting.grouped:
         return max(1, MOST_STEPS // setting.rows_each)
     rows = setting.most_rows or DESIGN_UNITS * setting.rows_each

@@ -1,4 +1,4 @@
-"""How many rows, or people, there are."""
+"""The number of rows, or of people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Count(Aggregate):
-    """How many rows, or people with such a row, there are.
+    """The number of rows that meet a condition, or of people with such a row.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class Count(Aggregate):
     def phrase(self) -> str:
         return f"How many {self.counted} are there"
 
-    def words(self, where: Where, used: str, ending: str) -> str:
-        rows = f"{used}," if used else ""
+    def words(self, where: Where, rows_clause: str, ending: str) -> str:
+        rows = f"{rows_clause}," if rows_clause else ""
         return f"How many {self.counted}{rows} {f'have {where}' if where else 'are there'}{ending}?"
 
     @property

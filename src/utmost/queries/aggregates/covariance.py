@@ -1,10 +1,10 @@
-"""How two columns vary together: covariance, correlation and slope.
+"""The covariance, correlation and slope of two columns.
 
-Six integers are released with one vector of noise. With u and w how far two values lie above the lower ends of their
-ranges, in steps, U and W the widths of the ranges, and M a common multiple of both, a row adds M^2/(U W) times
+Six integers are released with one vector of noise. Let u and w be the distances of two values from the lower ends of
+their ranges, in steps, U and W the widths of the ranges, and M a common multiple of both. A row adds M^2/(U W) times
 (U-u)(W-w), (U-u)w, u(W-w) and u w, which add up to M^2, and M^2/U^2 times u(U-u) and M^2/W^2 times w(W-w), each at most
-a quarter of that. All are 0 or more, so a row that is added or removed makes at most 3/2 M^2 moves of "any" kind, and
-one that is replaced so many exchanges. M is U W where that is at most 2^24, else the least common multiple.
+M^2/4. All are non-negative, so a row that is added or removed makes at most 3/2 M^2 moves of "any" kind, and one that
+is replaced as many exchanges. M is U W if that is at most 2^24, else the least common multiple.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from utmost.exact import as_literal, as_rational, show_rational
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
-from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, asking, in_unit
+from utmost.queries.aggregates.aggregate import (
+    Estimates,
+    Integers,
+    Ratio,
+    Setting,
+    all_in_unit,
+    in_unit,
+    question_in_words,
+)
 from utmost.queries.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, is_exact
 from utmost.queries.options import COLUMN, EXPECTED_ROWS, GRID, WHERE, Option, read_range
 from utmost.queries.predicate import Where
@@ -36,9 +44,9 @@ if TYPE_CHECKING:
     from utmost.queries.units import Unit
 
 MOST_AREA, MOST_MULTIPLE = 2**24, 2**24
-"""Up to which product of both widths in steps it stands for 1, and the largest multiple that may: its square and the
-noise are far below 2^63."""
-HOLDS = (
+"""The largest product of both widths, in steps, that is used as the common multiple M, and the largest M at all: its
+square and the noise are far below 2^63."""
+ERROR_BASIS = (
     "of the covariance, to first order; the upper end is for values that nearly all lie at one end of each range, the "
     "lower one for uncorrelated values in the middle of both; where it is more than a tenth of the worst it is too "
     "large, for answers lie within that; worst: the largest covariance there can be"
@@ -65,11 +73,11 @@ class Covariance(Ratio):
     x_range, y_range : pair of numbers
         Their public ranges.
     x_grid, y_grid : number or None
-        The steps that values are rounded to; None takes one from ranges and column types.
+        The steps that values are rounded to; None chooses them by ranges and column types.
     whole : pair of bool, or None
-        Whether the columns are of an integer type; None where only a report is at hand.
+        Whether the columns have an integer type; None for columns from a report.
     rounded_values : list of two bool, or None
-        Whether rounding may change the values of each; None in reports of Utmost 0.2.
+        Whether rounding may change the values of each column; None for reports of Utmost 0.2.
     """
 
     name = "covariance"
@@ -105,14 +113,14 @@ class Covariance(Ratio):
     rounded_values: Any = None
 
     @property
-    def one_kind(self) -> bool:
+    def shares_unit(self) -> bool:
         return False
 
     def words_without(self, names: Sequence[str]) -> str:
         return f"; of the slope none: {self.x} may hardly vary" if "slope" in names else ""
 
     @property
-    def independent(self) -> bool:  # the law of a weighted sum of noises is known then
+    def independent(self) -> bool:  # makes the law of a weighted sum of the noise known
         return True
 
     @classmethod
@@ -121,37 +129,37 @@ class Covariance(Ratio):
         parameters = {name: public[name] for name in names}
         return cls(**parameters, rounded_values=public.get("rounded_values", False if says_rounding else None))
 
-    def settled(self, setting: Setting) -> Covariance:
-        settled = replace(self, setting=setting, x=as_column(self.x), y=as_column(self.y))
+    def in_setting(self, setting: Setting) -> Covariance:
+        aggregate = replace(self, setting=setting, x=as_column(self.x), y=as_column(self.y))
         rounded = self.rounded_values
         if self.whole is not None:
-            rounded = [not is_exact(*pair) for pair in zip(self.whole, settled.grids, strict=True)]
-        if rounded is not None and not (isinstance(rounded, list) and [type(one) for one in rounded] == [bool, bool]):
+            rounded = [not is_exact(*pair) for pair in zip(self.whole, aggregate.grids, strict=True)]
+        if rounded is not None and not (isinstance(rounded, list) and [type(flag) for flag in rounded] == [bool, bool]):
             raise InvalidInput(f"rounded_values is {shown(rounded)}; it says of both columns whether they are rounded.")
-        if settled.multiple > MOST_MULTIPLE:
+        if aggregate.multiple > MOST_MULTIPLE:
             raise InvalidInput(
-                f"the ranges have {settled.widths[0]} and {settled.widths[1]} steps, whose least common multiple "
-                f"{settled.multiple:.3g} is squared: at most 2^24; choose coarser x_grid and y_grid, with equally many "
-                "steps if you can."
+                f"the ranges have {aggregate.widths[0]} and {aggregate.widths[1]} steps, whose least common multiple "
+                f"{aggregate.multiple:.3g} is squared: at most 2^24; choose coarser x_grid and y_grid, with equally "
+                "many steps if you can."
             )
-        return replace(settled, rounded_values=rounded)
+        return replace(aggregate, rounded_values=rounded)
 
     @cached_property
     def grids(self) -> tuple[Grid, Grid]:
-        """The public ranges of both values, and the steps they are rounded to."""
+        """The public ranges of both columns, with the grids that values are rounded to."""
         steps = [self.x_grid, self.y_grid]
         if None in steps:
             steps = self._default_steps(steps)
         return _as_range("x_range", self.x_range, steps[0]), _as_range("y_range", self.y_range, steps[1])
 
     def _default_steps(self, grids: list[Any]) -> list[Any]:
-        """The steps that nobody named: whole numbers as they are, others in equally many parts of a divisor."""
+        """The finest default steps that fit: exact ones for integer columns if possible, else divisors over 10^e."""
         ranges = [_as_ends(name, ends) for name, ends in (("x_range", self.x_range), ("y_range", self.y_range))]
         divisors = [common_divisor(*ends) for ends in ranges]
-        whole = self.whole or (False, False)
+        is_integer = self.whole or (False, False)
         exact = [
             common_divisor(*ends, Fraction(1)) if is_whole else None
-            for ends, is_whole in zip(ranges, whole, strict=True)
+            for ends, is_whole in zip(ranges, is_integer, strict=True)
         ]
 
         def fit(steps: list[Any]) -> bool:
@@ -181,12 +189,12 @@ class Covariance(Ratio):
 
     @cached_property
     def multiple(self) -> int:
-        """A common multiple of both widths: its square stands for 1 in the released integers."""
+        """The common multiple M of both widths: M^2 stands for 1 in the released integers."""
         return self.area if self.area <= MOST_AREA else math.lcm(*self.widths)
 
     @property
     def weight(self) -> int:
-        """What stands for 1 in the released integers."""
+        """M^2, which stands for 1 in the released integers."""
         return self.multiple**2
 
     @property
@@ -205,33 +213,34 @@ class Covariance(Ratio):
         return 0, self.weight
 
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
-        """The six products of a row that has both values."""
+        """The six products, for rows with both values."""
         (u, less_u), (w, less_w) = (
             distances_to_ends(source, column, grid, condition)
             for column, grid, condition in zip((self.x, self.y), self.grids, (where, None), strict=True)
         )
         assert u.taking_part is not None, "only some rows have a value"
         assert w.taking_part is not None, "only some rows have a value"
-        both = u.taking_part & w.taking_part
-        (wide, high), unit = self.widths, self.weight
+        has_both = u.taking_part & w.taking_part
+        (x_width, y_width), unit = self.widths, self.weight
         scale = unit // self.area
         pairs = ((less_u, less_w, scale), (less_u, w, scale), (u, less_w, scale), (u, w, scale))
-        squares = ((u, less_u, unit // wide**2), (w, less_w, unit // high**2))
+        squares = ((u, less_u, unit // x_width**2), (w, less_w, unit // y_width**2))
         return tuple(
-            Contribution(both, one.value * other.value * scale, 0, unit) for one, other, scale in pairs + squares
+            Contribution(has_both, first.value * second.value * scale, 0, unit)
+            for first, second, scale in pairs + squares
         )
 
     def estimates(self, sums: Sequence[Integers], mechanism: NoisyVector, confidence: float = CONFIDENCE) -> Estimates:
         from utmost.theory.estimates.design.covariance import covariance_estimates, covariance_intervals
 
         groups = list(zip(*(part.tolist() for part in sums), strict=True))
-        steepest = float(self.widths[0])  # on the unit square: two different values of x are a step apart at least
+        steepest = float(self.widths[0])  # on the unit square: different values of x are at least a step apart
         estimates = [covariance_estimates(group, self.weight) for group in groups]
         for estimate in estimates:
             estimate["slope"] = min(max(estimate["slope"], -steepest), steepest)
 
         def intervals() -> Mapping[str, tuple[Floats, Floats]]:
-            """Infinite where nothing is known."""
+            """The ends by name; infinite where the released integers do not bound a number."""
             ends = [
                 covariance_intervals(mechanism.noise, group, self.weight, steepest, confidence, self._rounding_errors)
                 for group in groups
@@ -246,7 +255,7 @@ class Covariance(Ratio):
 
     @property
     def _rounding_errors(self) -> tuple[float, float]:
-        """How far rounding moves both values, as shares of their ranges."""
+        """The largest changes of both values by rounding, as shares of their ranges."""
         pairs = zip(self.grids, self._sides, self.rounded_values or (True, True), strict=True)
         x, y = (float(grid.off / side) if rounded else 0.0 for grid, side, rounded in pairs)
         return x, y
@@ -257,9 +266,9 @@ class Covariance(Ratio):
 
     @property
     def _units(self) -> dict[str, float]:
-        """What 1 on the unit square is worth."""
-        wide, high = (float(side) for side in self._sides)
-        return {"covariance": wide * high, "correlation": 1.0, "slope": high / wide}
+        """The size of 1 on the unit square in the units of covariance, correlation and slope."""
+        width, height = (float(side) for side in self._sides)
+        return {"covariance": width * height, "correlation": 1.0, "slope": height / width}
 
     # ---- errors ----
 
@@ -293,8 +302,8 @@ class Covariance(Ratio):
     def alternatives(self, space: Lattice, level: Level) -> dict[str, dict[str, float]]:
         from utmost.theory.estimates.design.covariance import covariance_alternatives
 
-        moved = self.setting.rows_each * (1 if self.setting.neighbours == "add-remove" else 2)
-        return {name: self._in_unit(losses) for name, losses in covariance_alternatives(level, moved).items()}
+        rows_moved = self.setting.rows_each * (1 if self.setting.neighbours == "add-remove" else 2)
+        return {name: self._in_unit(losses) for name, losses in covariance_alternatives(level, rows_moved).items()}
 
     def _in_unit(self, losses: dict[str, float]) -> dict[str, float]:
         return all_in_unit(losses, self._units["covariance"])
@@ -303,13 +312,13 @@ class Covariance(Ratio):
     def off_by_rounding(self) -> float:
         """With a = a' + d and b = b' + e, cov(a, b) - cov(a', b') is cov(d, b) + cov(a', e).
 
-        No deviation of values in a range of 1 is above 1/2, and that of d or e is at most its largest size.
+        A standard deviation of values in a range of width 1 is at most 1/2, and that of d at most max |d|.
         """
         return sum(self._rounding_errors) / 2 * self._units["covariance"]
 
     @property
-    def holds(self) -> str:
-        return HOLDS
+    def error_basis(self) -> str:
+        return ERROR_BASIS
 
     # ---- description ----
 
@@ -320,7 +329,7 @@ class Covariance(Ratio):
 
     @property
     def _ranges_in_words(self) -> tuple[str, str]:
-        """What is done to the values of both columns."""
+        """The clamping and rounding of both columns, in words."""
         x, y = (cut_to(*pair) for pair in zip(self.grids, self.rounded_values or (True, True), strict=True))
         return x, y
 
@@ -332,11 +341,11 @@ class Covariance(Ratio):
         parameters |= {"x_grid": steps[0], "y_grid": steps[1]}
         return parameters if self.rounded_values is None else {**parameters, "rounded_values": self.rounded_values}
 
-    def words(self, where: Where, used: str, ending: str) -> str:
-        return asking(self.phrase, where, used, ending)  # which has both ranges
+    def words(self, where: Where, rows_clause: str, ending: str) -> str:
+        return question_in_words(self.phrase, where, rows_clause, ending)  # the phrase has both ranges
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         return " and ".join(
             f"{column} {words}" for column, words in zip((self.x, self.y), self._ranges_in_words, strict=True)
         )
@@ -354,8 +363,8 @@ def _as_ends(name: str, ends: Any) -> tuple[Fraction, Fraction]:
     """The ends of a public range of more than one value."""
     if isinstance(ends, str | bytes) or not isinstance(ends, Sequence) or len(ends) != 2:
         raise InvalidInput(f"{name} is {shown(ends)}; give the public range of values as a pair, such as (0, 100).")
-    found = _as_range(name, ends, common_divisor(*(as_rational(end, name) for end in ends)) or 1)
-    return found.lower, found.upper
+    grid = _as_range(name, ends, common_divisor(*(as_rational(end, name) for end in ends)) or 1)
+    return grid.lower, grid.upper
 
 
 def _as_range(name: str, ends: Any, grid: Any) -> Grid:

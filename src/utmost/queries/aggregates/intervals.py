@@ -15,28 +15,28 @@ from utmost.queries.groups import LARGEST
 def plus_minus(
     name: str, integers: Integers, half_width: int, step: Fraction, rounding: Fraction = Fraction(0)
 ) -> Estimates:
-    """Each integer as the estimate, and an interval of so many steps to both sides.
+    """Estimates that are the released integers, with intervals of a half width to both sides.
 
-    Where the step is whole, all numbers are whole, Python's own beyond 64 bits; else they are the nearest floats.
+    If the step is an integer, so are all numbers (Python's own beyond 64 bits); else they are the nearest floats.
 
     Parameters
     ----------
     name : str
         The name of the number.
     integers : array
-        What was released, one integer for each group.
+        The released integers, one for each group.
     half_width : int
-        How far the noise reaches with the confidence of the interval, in steps.
+        The half width of the noise at the confidence of the intervals, in steps.
     step : Fraction
-        What one step is worth.
+        The size of one step, in the unit of the answer.
     rounding : Fraction
-        What rounding of values can add, in the unit of the answer.
+        The largest change by rounding values, in the unit of the answer.
     """
     if rounding:
         half_width = half_width + math.ceil(rounding / step)
     numerator, denominator = step.numerator, step.denominator
-    large = (int(np.abs(integers).max(initial=0)) + half_width) * numerator >= LARGEST
-    steps = integers.astype(object) if large else integers
+    exceeds_64_bits = (int(np.abs(integers).max(initial=0)) + half_width) * numerator >= LARGEST
+    steps = integers.astype(object) if exceeds_64_bits else integers
     values, low, high = (part * numerator for part in (steps, steps - half_width, steps + half_width))
     if denominator != 1:
         values, low, high = (_divided(part, denominator) for part in (values, low, high))

@@ -1,7 +1,7 @@
-"""How many people have more rows than are used, or how many rows are left out.
+"""How many people lose rows by truncation, or how many rows are dropped.
 
-Of every person at most `rows_each` rows are used in an answer. That bounds one person's contribution, and leaves rows
-out; how many people that touches, or how many rows, is itself a private number, and is released like any other.
+At most `rows_each` rows of every person are used in an answer. That bounds one person's contribution, and drops rows.
+How many people lose rows, or how many rows are dropped, is private, and is released like any other count.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut(Aggregate):
-    """How many people have more rows than are used, or how many rows that leaves out.
+    """The number of people with more rows than the contribution bound, or the number of rows beyond it.
 
     Attributes
     ----------
     unit : Unit
-        Whose rows, and how many of each person are used.
+        The privacy unit, with the contribution bound.
     up_to : int or None
-        Counts rows that are left out, of each person at most so many; None counts people.
+        Counts dropped rows, at most so many of each person; None counts people.
     """
 
     name = "left_out"
@@ -51,10 +51,12 @@ class LeftOut(Aggregate):
 
     def __post_init__(self) -> None:
         if self.up_to is not None:
-            most = MOST_ROWS // (self.unit.at_most or MOST_UNITS)
-            object.__setattr__(self, "up_to", as_whole(self.up_to, "up_to", 1, most))
+            most_rows = MOST_ROWS // (self.unit.at_most or MOST_UNITS)
+            object.__setattr__(self, "up_to", as_whole(self.up_to, "up_to", 1, most_rows))
         if self.unit.id is None:
-            raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
+            raise InvalidInput(
+                "no rows are dropped where the unit is a row; open the session with unit=um.people(...)."
+            )
 
     @classmethod
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
@@ -65,7 +67,7 @@ class LeftOut(Aggregate):
         return "people"
 
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
-        """Nothing by row: what a person contributes follows from all their rows (`relation`)."""
+        """Empty: a person contributes by all their rows together (`relation`)."""
         return ()
 
     @property
@@ -89,16 +91,18 @@ class LeftOut(Aggregate):
     def phrase(self) -> str:
         return "How many people have rows that are left out"
 
-    def words(self, where: Where, used: str, ending: str) -> str:
+    def words(self, where: Where, rows_clause: str, ending: str) -> str:
         unit, condition = self.unit, f" with {where}" if where else ""
         if unit.truncate == "table":
-            beyond = f"the {unit.rows_each} that are used of each {unit.id}"
+            bound_clause = f"the {unit.rows_each} that are used of each {unit.id}"
             if self.up_to is not None:
-                return f"How many rows{condition} are dropped beyond {beyond}, at most {self.up_to} of each{ending}?"
-            return f"How many people by {unit.id} have rows{condition} that are dropped, beyond {beyond}{ending}?"
+                return (
+                    f"How many rows{condition} are dropped beyond {bound_clause}, at most {self.up_to} of each{ending}?"
+                )
+            return f"How many people by {unit.id} have rows{condition} that are dropped, beyond {bound_clause}{ending}?"
         if self.up_to is not None:
-            beyond = f"are left out beyond {unit.rows_each} per {unit.id}, at most {self.up_to} of each counted"
-            return f"How many rows{condition} {beyond}{ending}?"
+            bound_clause = f"are left out beyond {unit.rows_each} per {unit.id}, at most {self.up_to} of each counted"
+            return f"How many rows{condition} {bound_clause}{ending}?"
         rows = f"{unit.rows_each} rows{condition}"
         return f"How many people by {unit.id} have more than {rows}, of which the rest is left out{ending}?"
 
@@ -108,12 +112,12 @@ class LeftOut(Aggregate):
 
     @property
     def truncation_notes(self) -> tuple[str, ...]:
-        return beside_groups(self.unit)
+        return group_bounds_note(self.unit)
 
 
-def beside_groups(unit: Unit) -> tuple[str, ...]:
-    """That rows which bounds of groups drop are not meant, where there are such bounds."""
+def group_bounds_note(unit: Unit) -> tuple[str, ...]:
+    """Note that rows dropped by bounds per group are not counted, if there are such bounds."""
     if unit.groups_each is None and unit.rows_each_group is None:
         return ()
-    dropped = "what groups_each and rows_each_group drop in answers by keys is not counted here"
-    return (f"{dropped}; only rows beyond {unit.rows_each} of a person are",)
+    exception = "what groups_each and rows_each_group drop in answers by keys is not counted here"
+    return (f"{exception}; only rows beyond {unit.rows_each} of a person are",)

@@ -1,8 +1,8 @@
 """The mean of a column.
 
 Two integers are released with one vector of noise: R, the sum of (value - lower), and Q, the sum of (upper - value). A
-row moves them by (u, W - u), with W the width of the range: by W in all, wherever its value lies. The mean is
-lower + W R / (R + Q). A sum and a count instead would pay for the row twice.
+row adds (u, W - u) to them, with W the width of the range: W in all, whatever its value is. The mean is
+lower + W R / (R + Q). A sum and a count instead would share the level among two numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from utmost.mechanism.noise.lattice import NoisyVector
     from utmost.queries.units import Unit
 
-HOLDS = (
+ERROR_BASIS = (
     "to first order; the upper end is for a mean at an end of the range, the lower one for a mean in its "
     "middle; where it is more than a tenth of the range, or more than the mean is away from an end, it is too "
     "large, for answers lie within the range; worst: the range"
@@ -43,7 +43,7 @@ class Mean(Ratio):
     Attributes
     ----------
     values : ClampedColumn
-        What the mean is of.
+        The column, with its bounds and grid.
     """
 
     name = "mean"
@@ -57,14 +57,14 @@ class Mean(Ratio):
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
         return cls(values=ClampedColumn.from_public(public, says_rounding))
 
-    def settled(self, setting: Setting) -> Self:
-        settled = replace(self, setting=setting, values=self.values.settled(setting, most_steps_of_sums(setting)))
-        if not settled.values.width:
+    def in_setting(self, setting: Setting) -> Self:
+        mean = replace(self, setting=setting, values=self.values.with_grid(setting, most_steps_of_sums(setting)))
+        if not mean.values.width:
             raise InvalidInput(
                 f"lower and upper are both {shown(self.values.lower)}, so the mean is public already; give a wider "
                 "range."
             )
-        return settled
+        return mean
 
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
         return distances_to_ends(source, self.values.column, self.values.steps, where)
@@ -88,22 +88,22 @@ class Mean(Ratio):
         from utmost.theory.estimates.design.mean import mean_intervals
 
         above, below = (np.asarray(part).astype(object) for part in sums)
-        together = above + below
-        known = np.asarray(together > 0, dtype=bool)
-        shares = np.asarray(above / np.where(known, together, 1), dtype=np.float64)
-        shares = np.where(known, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
+        total = above + below
+        has_rows = np.asarray(total > 0, dtype=bool)
+        shares = np.asarray(above / np.where(has_rows, total, 1), dtype=np.float64)
+        shares = np.where(has_rows, np.clip(shares, 0.0, 1.0), 0.5)  # the middle for groups that look empty
 
         def intervals() -> Mapping[str, tuple[Floats, Floats]]:
             low, high = mean_intervals(mechanism, above, below, confidence)
-            off = self.off_by_rounding
-            return {self.name: (self._placed(low, -off), self._placed(high, off))}
+            error = self.off_by_rounding
+            return {self.name: (self._in_range(low, -error), self._in_range(high, error))}
 
-        return Estimates({self.name: self._placed(shares)}, intervals)
+        return Estimates({self.name: self._in_range(shares)}, intervals)
 
-    def _placed(self, shares: Floats, more: float = 0.0) -> Floats:
-        """Shares of the range as values in it."""
+    def _in_range(self, shares: Floats, shift: float = 0.0) -> Floats:
+        """Convert shares of the range to values, shifted and clamped to the range."""
         lower, upper = float(self.values.steps.lower), float(self.values.steps.upper)
-        return np.clip(lower + (upper - lower) * shares + more, lower, upper)
+        return np.clip(lower + (upper - lower) * shares + shift, lower, upper)
 
     # ---- errors ----
 
@@ -138,16 +138,16 @@ class Mean(Ratio):
     def alternatives(self, space: Lattice, level: Level) -> dict[str, dict[str, float]]:
         from utmost.theory.estimates.design.mean import mean_alternatives
 
-        others = mean_alternatives(space, level, self.weight)
-        return {name: all_in_unit(losses, self.step) for name, losses in others.items()}
+        losses_by_name = mean_alternatives(space, level, self.weight)
+        return {name: all_in_unit(losses, self.step) for name, losses in losses_by_name.items()}
 
     @property
     def off_by_rounding(self) -> float:
         return float(self.values.rounding_error)
 
     @property
-    def holds(self) -> str:
-        return HOLDS
+    def error_basis(self) -> str:
+        return ERROR_BASIS
 
     # ---- description ----
 
@@ -160,7 +160,7 @@ class Mean(Ratio):
         return self.values.public
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         return self.values.words
 
     @property

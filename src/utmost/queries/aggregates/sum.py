@@ -1,8 +1,9 @@
-"""What a column adds up to.
+"""The sum of a column.
 
-How far one row moves the sum of values c in steps, a <= c <= b: max(|a|, |b|) moves. Where rows are replaced, -c in one
-place and c' in another, or c' - c in one: if c and c' have one sign these are max(|c|, |c'|) exchanges; if they may
-have two, both integers may move one way, by |c| + |c'| in all: at most 2·max(|a|, |b|) moves of any kind.
+Sensitivity, for values c in steps with a <= c <= b: adding or removing a row makes at most max(|a|, |b|) moves.
+Replacing one adds -c to one group and c' to another, or c' - c to one. If c and c' have the same sign, these are at
+most max(|c|, |c'|) exchanges; if not, both sums may change in the same direction, by |c| + |c'| in all: at most
+2·max(|a|, |b|) moves of any kind.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from utmost.queries.units import Unit
 
 MOST_LISTED = 10_000
-"""How many steps a range has at levels other than pure ones, whose noise on a line is a list of probabilities."""
+"""The most steps of a range at levels that are not pure, where the noise is a table of probabilities."""
 ROUNDED = "answer, interval and expected error are {}; leave grid out for a finer step"
 
 
@@ -42,7 +43,7 @@ class Sum(Aggregate):
     Attributes
     ----------
     values : ClampedColumn
-        What is added up.
+        The column, with its bounds and grid.
     """
 
     name = "sum"
@@ -56,9 +57,9 @@ class Sum(Aggregate):
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
         return cls(values=ClampedColumn.from_public(public, says_rounding))
 
-    def settled(self, setting: Setting) -> Self:
-        most = max(1, MOST_LISTED // setting.rows_each) if setting.listed else most_steps_of_sums(setting)
-        values = self.values.settled(setting, most)
+    def in_setting(self, setting: Setting) -> Self:
+        most_steps = max(1, MOST_LISTED // setting.rows_each) if setting.tabulated else most_steps_of_sums(setting)
+        values = self.values.with_grid(setting, most_steps)
         if self.values.grid is None and values.rounded_values and not setting.grouped and setting.loss not in OF_RATIOS:
             raise InvalidInput(
                 f"loss is {shown(setting.loss)}, which counts steps of the grid, and values are not whole numbers; "
@@ -101,27 +102,27 @@ class Sum(Aggregate):
 
     @property
     def rounded_rows(self) -> int:
-        """Of how many rows intervals include what rounding can change: of all that there may be."""
-        most = self.setting.most_rows
-        return DESIGN_UNITS * self.setting.rows_each if most is None else most
+        """The number of rows whose rounding errors intervals include: all that there can be."""
+        most_rows = self.setting.most_rows
+        return DESIGN_UNITS * self.setting.rows_each if most_rows is None else most_rows
 
     @property
     def of_rounded_values(self) -> bool:
-        """Whether the answer is said to be about the rounded values: coarse steps, of rows that nobody counted."""
+        """Whether the answer is stated for the rounded values: the step is coarse and the number of rows unbounded."""
         return self.is_coarse and self.setting.most_rows is None
 
     @property
     def rounding(self) -> Fraction:
-        """How far rounding so many rows moves the sum; nothing, where the answer is about the rounded values."""
+        """The largest change of the sum by rounding; 0 if the answer is stated for the rounded values."""
         return Fraction(0) if self.of_rounded_values else self.values.rounding_error * self.rounded_rows
 
     @property
     def off_by_rounding(self) -> float:
-        return float(self.rounding) if self.is_coarse else 0.0  # a default step is so fine that it hardly matters
+        return float(self.rounding) if self.is_coarse else 0.0  # the default step makes it negligible
 
     @property
     def about_rounded_values(self) -> str:
-        """That the answer is about the rounded values, and how far these may be from the others, in words."""
+        """Clause that the answer is of the rounded values, and how far the sum of these may be off."""
         return (
             f"of the values rounded to {show_rational(self.step)}; rounding itself moves the sum by at most "
             f"{figures(float(self.values.rounding_error))} for each row"
@@ -142,7 +143,7 @@ class Sum(Aggregate):
         return self.values.public
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         return self.values.words
 
     @property

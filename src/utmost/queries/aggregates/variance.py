@@ -1,9 +1,10 @@
-"""How far values lie from their mean: the variance of a column, and its standard deviation.
+"""The variance of a column, and its standard deviation.
 
-Three integers are released with one vector of noise: the sums of (W - u)^2, of 2 u (W - u) and of u^2, where u is how
-far a value lies above the lower end of its range, in steps, and W the width of the range. Each is 0 or more and they
-add up to W^2 wherever the value lies. So a row that comes or goes makes W^2 moves of "any" kind, one that is replaced
-W^2 exchanges: the noise is made for that. A count, a sum and a sum of squares would pay for the row three times.
+Three integers are released with one vector of noise: the sums of (W - u)^2, of 2 u (W - u) and of u^2, where u is the
+distance of a value from the lower end of its range, in steps, and W the width of the range. For every row they are
+non-negative and add up to W^2. So a row that is added or removed makes W^2 moves of "any" kind, and one that is
+replaced W^2 exchanges: the noise is calibrated to that. A count, a sum and a sum of squares would share the level among
+three numbers.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from utmost.queries.units import Unit
 
 MOST_WIDTH = 2**24
-"""How many steps a range may have, so that squares of steps and their noise stay far below 2^63."""
-HOLDS = (
+"""The most steps of a range, such that squares of steps and their noise stay far below 2^63."""
+ERROR_BASIS = (
     "of the variance, to first order; the upper end is for values that nearly all lie at one end of the range, the "
     "lower one for values spread about evenly over it; where it is more than a tenth of the worst, or more than the "
     "variance itself, it is too large, for answers lie between 0 and that; worst: the largest variance there can be"
@@ -49,7 +50,7 @@ class Variance(Ratio):
     Attributes
     ----------
     values : ClampedColumn
-        What the variance is of.
+        The column, with its bounds and grid.
     """
 
     name = "variance"
@@ -65,26 +66,26 @@ class Variance(Ratio):
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
         return cls(values=ClampedColumn.from_public(public, says_rounding))
 
-    def settled(self, setting: Setting) -> Self:
-        values = self.values.settled(setting, most_squared(self.values.lower, self.values.upper))
+    def in_setting(self, setting: Setting) -> Self:
+        values = self.values.with_grid(setting, most_squared(self.values.lower, self.values.upper))
         require_width(values.steps)
         return replace(self, setting=setting, values=values)
 
     @property
-    def one_kind(self) -> bool:
+    def shares_unit(self) -> bool:
         return False
 
     @property
-    def independent(self) -> bool:  # the law of a weighted sum of noises is known then
+    def independent(self) -> bool:  # makes the law of a weighted sum of the noise known
         return self.setting.grouped
 
     def contributions(self, source: Source, where: Any) -> tuple[Contribution, ...]:
         above, below = distances_to_ends(source, self.values.column, self.values.steps, where)
-        most = above.most**2
+        largest_square = above.most**2
         return (
-            Contribution(above.taking_part, below.value * below.value, 0, most),
-            Contribution(above.taking_part, 2 * above.value * below.value, 0, most // 2),
-            Contribution(above.taking_part, above.value * above.value, 0, most),
+            Contribution(above.taking_part, below.value * below.value, 0, largest_square),
+            Contribution(above.taking_part, 2 * above.value * below.value, 0, largest_square // 2),
+            Contribution(above.taking_part, above.value * above.value, 0, largest_square),
         )
 
     @property
@@ -111,9 +112,11 @@ class Variance(Ratio):
 
         a, b, c = (np.asarray(part).astype(object) for part in sums)
         rows = a + b + c
-        known = np.asarray(rows > 0, dtype=bool)
-        relative = np.asarray((4 * a * c - b * b) / np.where(known, rows, 1) ** 2, dtype=np.float64)
-        relative = np.where(known, np.clip(relative, 0.0, 1.0), 1 / 3)  # as if spread evenly, where nobody seems to be
+        has_rows = np.asarray(rows > 0, dtype=bool)
+        relative = np.asarray((4 * a * c - b * b) / np.where(has_rows, rows, 1) ** 2, dtype=np.float64)
+        relative = np.where(
+            has_rows, np.clip(relative, 0.0, 1.0), 1 / 3
+        )  # that of evenly spread values, for groups that look empty
         variance = relative * float(self.half_range**2)
 
         def intervals() -> Mapping[str, tuple[Floats, Floats]]:
@@ -129,13 +132,15 @@ class Variance(Ratio):
         return (self.values.steps.upper - self.values.steps.lower) / 2
 
     def _deviation(self, relative: Floats, sign: int) -> Floats:
-        """The standard deviation of a relative variance, or an end of its interval: rounding moves it by half a step.
+        """The standard deviation for a relative variance, or an end of its interval, widened by half a rounding step.
 
-        Rounding adds a number d to each value, and the deviation of a sum is at most the sum of the deviations; that of
-        d is at most its largest size.
+        Rounding adds a number d to each value. The standard deviation of a sum is at most the sum of the standard
+        deviations, and that of d is at most max |d|.
         """
-        half = float(self.half_range)
-        return np.asarray(np.clip(half * np.sqrt(relative) + sign * float(self.values.rounding_error), 0.0, half))
+        half_range = float(self.half_range)
+        return np.asarray(
+            np.clip(half_range * np.sqrt(relative) + sign * float(self.values.rounding_error), 0.0, half_range)
+        )
 
     # ---- errors ----
 
@@ -170,28 +175,28 @@ class Variance(Ratio):
         from utmost.space.sensitivity import straightness
         from utmost.theory.estimates.design.variance import variance_alternatives
 
-        others = variance_alternatives(level, self.setting.rows_each, straightness(space))
-        return {name: all_in_unit(losses, self.half_range**2) for name, losses in others.items()}
+        losses_by_name = variance_alternatives(level, self.setting.rows_each, straightness(space))
+        return {name: all_in_unit(losses, self.half_range**2) for name, losses in losses_by_name.items()}
 
     @property
     def off_by_rounding(self) -> float:
-        """Rounding moves the deviation by half a step at most, and the variance by that times both deviations' sum.
+        """Rounding changes the standard deviation by at most half a step, and the variance by that times their sum.
 
-        Neither is larger than half of the range.
+        Neither standard deviation, of the values or of the rounded ones, exceeds half of the range.
         """
         return float(2 * self.half_range * self.values.rounding_error)
 
     def loss_from_rounding_at(self, loss: str, moments: tuple[float, ...]) -> float:
-        """The same where the deviation of the rounded values is known: the other is larger by the rounding at most."""
+        """The same at known moments: the standard deviation is at most half a step above that of the rounded values."""
         m, q = moments
         deviation = float(self.half_range) * math.sqrt(max(q + m * m, 0.0))
         error = float(self.values.rounding_error)
-        off = min(error * (2 * deviation + error), self.off_by_rounding)
-        return off**2 if loss == "squared" else off
+        rounding_change = min(error * (2 * deviation + error), self.off_by_rounding)
+        return rounding_change**2 if loss == "squared" else rounding_change
 
     @property
-    def holds(self) -> str:
-        return HOLDS
+    def error_basis(self) -> str:
+        return ERROR_BASIS
 
     # ---- description ----
 
@@ -204,7 +209,7 @@ class Variance(Ratio):
         return self.values.public
 
     @property
-    def clamped(self) -> str:
+    def clamping_in_words(self) -> str:
         return self.values.words
 
     @property
@@ -217,7 +222,7 @@ class Variance(Ratio):
 
 
 def most_squared(lower: Any, upper: Any, most: int = MOST_WIDTH) -> int:
-    """How many steps the larger bound may be from 0, if the range has no more steps than can be squared."""
+    """The largest absolute value of a bound, in steps, if the range has no more steps than can be squared."""
     low, high = as_rational(lower, "lower"), as_rational(upper, "upper")
     if low >= high:
         return most

@@ -1,10 +1,10 @@
-"""The queries that can be asked of a table.
+"""The queries that a session answers.
 
 * Numbers: an aggregate (`aggregates/`) with a grouping (`aggregates.py`, `by_found_keys.py`), and counts of cells
   (`cell_counts.py`): histograms, cumulative counts, marginals, hierarchies.
 * Choices: scores, a selection and a grouping (`choices.py`, `selection.py`): majorities, winners, quantiles.
 
-`question.py` says what every query has.
+`question.py` has the base class of all queries.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ OTHERS: dict[str, type[Question]] = {
         *(ShareLeftOut, RowsPerPerson, ShownKeys, Top, Marginals, HierarchyOf),
     )
 }
-"""Queries that are no aggregates, by their names."""
+"""Queries that are not aggregates, by name."""
 BY_KEYS_ALONE = {name: kind_of(OTHERS[name]) for name in ("marginals", "hierarchy")}
-"""Those that are asked by keys alone, for which commands have no form."""
+"""Queries that need keys, for which commands have no form."""
 LISTED_FIRST = (
     *("count", "sum", "mean", "majority", "threshold", "counts", "histogram", "cdf", "ranges", "plurality", "quantile"),
     *("variance", "covariance", "share", "clamped", "left_out", "share_left_out", "rows_per_person", "keys", "top"),
@@ -60,6 +60,6 @@ QUESTIONS: dict[str, Kind] = {
     for name in dict.fromkeys((*LISTED_FIRST, *AGGREGATES, *OTHERS))
     if name not in BY_KEYS_ALONE
 }
-"""Every question by its name, in the order in which they are listed to people."""
+"""Every other query by name, in the order of lists and menus."""
 FORMS: dict[str, Callable[[Mapping[str, Any]], type[Question]]] = {Quantile.name: form_of_quantile}
-"""Those that are asked in several forms: which one, by its public JSON."""
+"""For queries with several classes: a function that returns the class for a public JSON."""

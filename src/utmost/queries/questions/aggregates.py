@@ -1,16 +1,16 @@
 """Numeric queries: an aggregate of the rows of each group, released with noise at a privacy level.
 
-An aggregate (`aggregates/`) says what a row contributes and how released integers become the estimate; the queries say
-how its integers are released for a grouping:
+An aggregate (`aggregates/`) defines what a row contributes and how released integers become the estimate; the queries
+define how its integers are released for a grouping:
 
-* `OneNumber`: of the whole table, one integer by the best mechanism on its line, with the best guess in place of the
-  noisy number unless that is asked for;
-* `SeveralSums`: of the whole table, several integers with one vector of noise, such as the two sums of a mean;
-* `ByKeys`: the integers of every public key with one vector of noise, up to a million groups at once;
-* `by_found_keys.ByFoundKeys`: those of keys that are found privately.
+* `OneNumber`: the whole table, one integer, by the optimal mechanism on its range, with optimal post-processing (best
+  guess) unless `unbiased`;
+* `SeveralSums`: the whole table, several integers with one vector of noise, such as the two sums of a mean;
+* `ByKeys`: every public key, with one vector of noise for up to a million groups;
+* `by_found_keys.ByFoundKeys`: keys that are found privately.
 
-The sensitivity is as many times that of one row as rows of a unit are used in all groups together. Clamping every
-integer to a public range makes no move longer and turns none around.
+The sensitivity is that of one row times the number of rows of a unit that are used in all groups together. Clamping
+every integer to a public range never increases a difference and never changes its sign, so it keeps the sensitivity.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from utmost.queries.group_bounds import GroupBounds
 from utmost.queries.groups import LARGEST, bounded_statement, grouped_statement
 from utmost.queries.keys import Keys, named, require_keys
 from utmost.queries.questions.alternatives import noise_alternatives, number_alternatives
-from utmost.queries.questions.integer_limits import clip_to, reaches_an_end
+from utmost.queries.questions.integer_limits import clip_to, is_near_end
 from utmost.queries.questions.priors import prior_name, prior_text, require_unbiased
 from utmost.queries.questions.question import (
     Question,
     as_loss,
     as_of,
-    asking,
     in_units,
-    scaled,
-    shown_with,
+    loss_in_unit,
+    question_in_words,
+    reported_losses,
     with_rounding,
 )
 from utmost.queries.questions.row_errors import RowErrors, as_expected
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 MOST_RELEASED = 2**256
-"""Sums are of 128 bits; noise of a small level is wider."""
+"""Upper limit of released integers: sums have 128 bits, and noise at small levels is wider."""
 GROUPS_DO_NOT_ADD_UP = "groups do not add up to the whole table"
 IN_ONE_GROUP = "each counted in one group, that of one of their rows chosen at random"
 ONE_GROUP = "people with rows in several groups count in one of them"
@@ -72,28 +72,28 @@ SUPPRESSED = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AggregateQuery(Question):
-    """An aggregate at a privacy level, for some grouping of the rows.
+    """An aggregate at a privacy level, for one grouping of the rows.
 
     Attributes
     ----------
     aggregate : Aggregate
         What is computed of the rows of a group.
     expected_rows : number, mapping, list or None
-        How many rows a ratio is expected to be of: public, for its plan only.
+        Expected number of rows of a ratio (one, or one per key): public, used for its plan only.
     """
 
     aggregate: Aggregate
     expected_rows: Any = None
 
     def __post_init__(self) -> None:
-        self.settle(of=as_of(self.aggregate.of, self.terms.unit))  # first: how many rows are used depends on it
+        self.set_fields(of=as_of(self.aggregate.of, self.terms.unit))  # first: how many rows are used depends on it
         super().__post_init__()
         if self.grouped_by not in self.aggregate.groupings:
             raise InvalidInput(f"a {self.name} is not asked by {self.grouped_by}; ask for the {self.name} of all rows.")
-        self.settle(loss=as_loss(self.loss, self.losses_designed_for))
+        self.set_fields(loss=as_loss(self.loss, self.losses_designed_for))
         _ = self.statistic  # refused here, if its range or grid is none
         if self.expected_rows is not None:
-            self.settle(expected_rows=as_expected(self.expected_rows, self.labels, self.most_rows))
+            self.set_fields(expected_rows=as_expected(self.expected_rows, self.labels, self.most_rows))
 
     @property
     def name(self) -> str:
@@ -101,7 +101,7 @@ class AggregateQuery(Question):
 
     @property
     def setting(self) -> Setting:
-        """The public circumstances that the aggregate depends on."""
+        """The public setting that the aggregate depends on."""
         unit = self.terms.unit
         return Setting(
             self.terms.neighbours,
@@ -111,13 +111,13 @@ class AggregateQuery(Question):
             self.most_rows,
             self.loss,
             grouped=self.grouped_by != "whole",
-            listed=self.is_listed,
+            tabulated=self.is_tabulated,
         )
 
     @cached_property
     def statistic(self) -> Aggregate:
-        """The aggregate in this query's setting, its grid chosen."""
-        return self.aggregate.settled(self.setting)
+        """The aggregate in the setting of this query, with its grid."""
+        return self.aggregate.in_setting(self.setting)
 
     @property
     def losses_designed_for(self) -> tuple[str, ...]:
@@ -125,10 +125,10 @@ class AggregateQuery(Question):
         return self.aggregate.losses
 
     grouped_by: ClassVar[str] = "whole"
-    """For what the aggregate is asked: the whole table, public keys, or keys found privately."""
+    """The grouping: "whole" (table), "keys" (public), or "found keys" (found privately)."""
 
     @property
-    def is_listed(self) -> bool:
+    def is_tabulated(self) -> bool:
         """Whether the noise is tabulated step by step."""
         return False
 
@@ -144,31 +144,32 @@ class AggregateQuery(Question):
 
     @property
     def expectations(self) -> dict[str, Any]:
-        """Of `public`: what changes only how an answer is planned or shown."""
+        """The part of `public` that changes only how an answer is planned or shown."""
         return {} if self.expected_rows is None else {"expected_rows": self.expected_rows}
 
     # ---- the integers ----
 
     def line(self) -> Line:
-        """Where the one integer of the whole table lies, and how far one neighbour moves it."""
+        """The range of the one integer of the whole table, with its sensitivity."""
         low, high = self.statistic.range
-        moved = max(abs(low), abs(high)) if self.terms.neighbours == "add-remove" else high - low
+        row_sensitivity = max(abs(low), abs(high)) if self.terms.neighbours == "add-remove" else high - low
         if self.most_rows is None:
-            return Line(None, None, moved * self.rows_each)
+            return Line(None, None, row_sensitivity * self.rows_each)
         first, last = self.most_rows * low, self.most_rows * high
-        return Line(first, last, min(moved * self.rows_each, last - first))
+        return Line(first, last, min(row_sensitivity * self.rows_each, last - first))
 
     def lattice(self, groups: int = 1) -> Lattice:
-        """Where all integers of so many groups lie, each row being in one of them, and what one neighbour moves."""
-        (moves, sensitivity), rows, most = self.statistic.sensitivity(), self.rows_in_group, self.terms.unit.at_most
+        """The space of all integers of disjoint groups, with its sensitivity set."""
+        moves, sensitivity = self.statistic.sensitivity()
+        rows, most_units = self.rows_in_group, self.terms.unit.at_most
         in_one_group = sensitivity * rows if rows < self.rows_each else None
-        low, high = (None, None) if most is None else (most * rows * end for end in self.statistic.range)
+        low, high = (None, None) if most_units is None else (most_units * rows * end for end in self.statistic.range)
         dimension = len(self.statistic.parts) * groups
         return Lattice(dimension, moves, sensitivity * self.rows_each, low, high, in_one_group)
 
     @property
     def digits(self) -> int:
-        """In how many digits contributions are added up by keys, so that no sum is beyond 64 bits."""
+        """The number of digits in which contributions are summed by key, so that no sum exceeds 64 bits."""
         rows = DESIGN_UNITS * self.rows_each if self.most_rows is None else self.most_rows
         return digits_for(max(map(abs, self.statistic.range)), rows)
 
@@ -179,13 +180,13 @@ class AggregateQuery(Question):
 
     @property
     def noisy(self) -> NoisyVector:
-        """The mechanism that puts noise on the integers."""
+        """The mechanism that adds noise to the integers."""
         mechanism: NoisyVector = self.solution.mechanism
         return mechanism
 
     @cached_property
     def row_errors(self) -> RowErrors | None:
-        """The errors of a ratio, which fall with the number of rows; None where the noise itself is the error."""
+        """The errors of a ratio, which fall with the number of rows; None if the noise itself is the error."""
         statistic, expected = self.statistic, self.expected_rows
         if not isinstance(statistic, Ratio):
             return None
@@ -194,12 +195,12 @@ class AggregateQuery(Question):
 
     @property
     def noisy_space(self) -> Lattice:
-        """Where the integers lie that get one vector of noise."""
+        """The space of the integers that get one vector of noise."""
         return self.lattice()
 
     @property
     def noisy_level(self) -> Any:
-        """What they spend."""
+        """The privacy level of that noise."""
         return self.privacy
 
     @property
@@ -229,8 +230,8 @@ class AggregateQuery(Question):
         return self.aggregate.grid_is_named
 
     def in_answer_unit(self, loss: str, value: float) -> float:
-        """A loss in steps, in the unit of the answer."""
-        return scaled(loss, value, float(self.step))
+        """Convert a loss in steps to the unit of the answer."""
+        return loss_in_unit(loss, value, float(self.step))
 
     def before(self) -> Before:
         if self.row_errors is not None:
@@ -249,40 +250,40 @@ class AggregateQuery(Question):
 
     @property
     def worst_among(self) -> str:
-        """Where the worst expected error was looked for, if not everywhere."""
+        """The points among which the worst expected error was searched, if not all."""
         return ""
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         if not self.error_has_law:
-            return super().off_by_more(error)
-        left = error - Fraction(self.off_by_rounding)
-        return 1.0 if left < 0 else float(self.solution.mechanism.expected(f"within {left // self.step}"))
+            return super().probability_off_by_more(error)
+        noise_error = error - Fraction(self.off_by_rounding)
+        return 1.0 if noise_error < 0 else float(self.solution.mechanism.expected(f"within {noise_error // self.step}"))
 
-    def compared(self) -> dict[str, dict[str, float]]:
+    def expected_losses(self) -> dict[str, dict[str, float]]:
         if self.row_errors is not None:
-            return self.row_errors.compared()
-        losses = shown_with(self.loss)
+            return self.row_errors.expected_losses()
+        losses = reported_losses(self.loss)
         ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
         compared = in_units({"Utmost": ours, **self.alternatives(losses)}, losses, self.step)
         return with_rounding(compared, self.off_by_rounding)
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        """The expected losses of the usual noises, in steps, by name and loss."""
+        """Expected losses of the standard noises, in steps, by name and loss."""
         return noise_alternatives(self.noisy_space, self.noisy_level, losses)
 
     @property
     def curve(self) -> dict[str, Any] | None:
         return None if self.row_errors is None else self.row_errors.curve
 
-    # ---- what the aggregate says ----
+    # ---- delegated to the aggregate ----
 
     @property
     def step(self) -> Fraction:
         return self.statistic.step
 
     @property
-    def cut(self) -> str:
-        return self.statistic.clamped
+    def clamping_in_words(self) -> str:
+        return self.statistic.clamping_in_words
 
     @property
     def off_by_rounding(self) -> float:
@@ -297,39 +298,39 @@ class AggregateQuery(Question):
         return self.statistic.rounds_to
 
     @property
-    def not_in_it(self) -> str:
-        return super().not_in_it + self.statistic.interval_includes
+    def limits_clause(self) -> str:
+        return super().limits_clause + self.statistic.interval_includes
 
     @property
-    def about(self) -> str:
-        """How intervals are made, and what they are about."""
-        return self.statistic.estimated_from + self.not_in_it
+    def interval_basis(self) -> str:
+        """How intervals are computed and what they are about, in words."""
+        return self.statistic.estimated_from + self.limits_clause
 
     @property
     def notes(self) -> tuple[str, ...]:
         return self.statistic.notes
 
     @property
-    def drop_notes(self) -> tuple[str, ...]:
-        return (*super().drop_notes, *self.statistic.truncation_notes)
+    def truncation_notes(self) -> tuple[str, ...]:
+        return (*super().truncation_notes, *self.statistic.truncation_notes)
 
     def too_many_rows(self, after: After) -> bool:
-        """Whether more rows seem to be used than `at_most` allows."""
+        """Whether the released numbers of rows exceed what `at_most` allows."""
         most = self.most_rows or math.inf
-        listed = [after.rows_between] if after.rows_between else [ends for _, *ends, _ in after.groups.values()]
-        return any(high > most for _, high in listed)
+        row_intervals = [after.rows_between] if after.rows_between else [ends for _, *ends, _ in after.groups.values()]
+        return any(high > most for _, high in row_intervals)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OneNumber(AggregateQuery):
-    """One integer of the whole table, released by the best mechanism on its line.
+    """One integer of the whole table, released by the optimal mechanism on its range.
 
     Attributes
     ----------
     prior : sequence of probabilities or None
-        How likely each possible integer is, in increasing order; None is uniform.
+        Probability of each possible integer, in increasing order; None is uniform.
     unbiased : bool
-        Whether the noisy integer itself is the answer.
+        Whether the answer is the noisy integer itself, without post-processing.
     """
 
     prior: Any = None
@@ -337,20 +338,20 @@ class OneNumber(AggregateQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        unbiased = require_unbiased(self.unbiased) or not self.space.bounded  # without ends nothing is guessed
-        self.settle(prior=line_prior(self.space, self.prior), unbiased=unbiased)
+        unbiased = require_unbiased(self.unbiased) or not self.space.bounded  # no best guess without a bounded range
+        self.set_fields(prior=line_prior(self.space, self.prior), unbiased=unbiased)
 
     @property
-    def is_listed(self) -> bool:
+    def is_tabulated(self) -> bool:
         return not is_pure(self.privacy)
 
     @property
     def words(self) -> str:
-        return self.statistic.words(self.where, self.kept, self.ending)
+        return self.statistic.words(self.where, self.rows_clause, self.ending)
 
     @property
     def ending(self) -> str:
-        """What the answer is to the noisy number, for the end of the question's words."""
+        """Clause on the post-processing of the noisy number, for the end of the question."""
         if self.unbiased:
             return ", as an unbiased number"
         if self.is_cut_off:
@@ -359,7 +360,7 @@ class OneNumber(AggregateQuery):
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the noise is so wide that no guesses are tabled: then it is cut off at the ends of the line."""
+        """Whether the noisy number is clamped to its range, because the noise is too wide to tabulate best guesses."""
         from utmost.theory.scalar.line import NoisyLine
 
         mechanism = self.solution.mechanism
@@ -375,8 +376,8 @@ class OneNumber(AggregateQuery):
         return self.line()
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "prior": self.prior, "unbiased": self.unbiased}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "prior": self.prior, "unbiased": self.unbiased}
 
     def design(self) -> Solution:
         from utmost.theory.scalar.design.line import best_on_line
@@ -388,11 +389,11 @@ class OneNumber(AggregateQuery):
 
         return sketch_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
 
-    def point(self, found: Mapping[str, int]) -> int:
-        return self.space.clamp(found[self.name])
+    def point(self, engine_result: Mapping[str, int]) -> int:
+        return self.space.clamp(engine_result[self.name])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {self.name: int(drawn)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {self.name: int(sample)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         require_whole(released)
@@ -407,20 +408,22 @@ class OneNumber(AggregateQuery):
         number, mechanism = released[self.name], self.solution.mechanism
         low, high = mechanism.interval(number, CONFIDENCE)
         least = self.statistic.least
-        if not self.space.bounded and least is not None:  # the truth is no less, so the interval holds it as often
+        if not self.space.bounded and least is not None:  # the true number is never below, so coverage stays
             low, high = max(low, least), max(high, least)
         rounding = self.statistic.rounding
         ends = {self.name: (as_plain(low * self.step - rounding), as_plain(high * self.step + rounding))}
         if not self.has_posterior:
-            return After(ends, given=self.about, by_law=True)
+            return After(ends, given=self.interval_basis, by_law=True)
         points, chances = mechanism.posterior(number)
         expected = self.in_answer_unit(self.loss, float(chances @ cost(self.loss, points - number)))
-        more = self.loss_from_rounding
-        return After(ends, given=self.about, by_law=True, expected=expected + more, from_rounding=more)
+        rounding_loss = self.loss_from_rounding
+        return After(
+            ends, given=self.interval_basis, by_law=True, expected=expected + rounding_loss, from_rounding=rounding_loss
+        )
 
     @property
     def has_posterior(self) -> bool:
-        """Whether what to believe after an answer is listed: of noisy numbers it would be millions of points."""
+        """Whether the posterior is listed; that of a noisy number would have millions of points."""
         return not (self.unbiased or self.is_cut_off)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
@@ -434,7 +437,7 @@ class OneNumber(AggregateQuery):
         return among
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        if self.unbiased:  # compared with noise that is not cut off either
+        if self.unbiased:  # compared with noise that is not clamped either
             line = self.space
             return noise_alternatives(Lattice(1, "any", line.reach, line.first, line.last), self.privacy, losses)
         return number_alternatives(self.space, self.privacy, losses, self.prior)
@@ -459,16 +462,16 @@ class OneNumber(AggregateQuery):
 
 
 def require_whole(released: Mapping[str, Any]) -> None:
-    """Refuse released numbers that are no whole numbers: they may come from a report."""
+    """Refuse released values that are not integers: they may come from a report."""
     if not all(type(value) is int for value in released.values()):
         raise InvalidInput("what is released are whole numbers.")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SeveralSums(AggregateQuery):
-    """Several integers of the whole table with one vector of noise, such as the two sums that a mean is made of.
+    """Several integers of the whole table with one vector of noise, such as the two sums of a mean.
 
-    Also one integer whose noise cannot be tabulated step by step, because there are too many steps.
+    Also used for one integer with too many steps to tabulate its noise.
     """
 
     @property
@@ -478,7 +481,7 @@ class SeveralSums(AggregateQuery):
     @property
     def words(self) -> str:
         ending = "" if self.statistic.is_ratio else ", as an unbiased number"
-        return self.statistic.words(self.where, self.kept, ending)
+        return self.statistic.words(self.where, self.rows_clause, ending)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -506,11 +509,11 @@ class SeveralSums(AggregateQuery):
 
         return sketch_vector(self.space, self.privacy, self.loss, independent=self.statistic.independent)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.space.clamp([found[part] for part in self.statistic.parts])
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([engine_result[part] for part in self.statistic.parts])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {part: int(number) for part, number in zip(self.statistic.parts, drawn, strict=True)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {part: int(number) for part, number in zip(self.statistic.parts, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         require_whole(released)
@@ -527,38 +530,38 @@ class SeveralSums(AggregateQuery):
         columns = self._estimates(released).intervals
         intervals = {name: (low.tolist()[0], high.tolist()[0]) for name, (low, high) in columns.items()}
         unknown = [name for name, (low, _) in intervals.items() if not math.isfinite(low)]
-        about = self.statistic.estimated_from + self.statistic.words_without(unknown) + self.not_in_it
-        known = {name: ends for name, ends in intervals.items() if name not in unknown}
+        about = self.statistic.estimated_from + self.statistic.words_without(unknown) + self.limits_clause
+        finite_intervals = {name: ends for name, ends in intervals.items() if name not in unknown}
         sums = [released[part] for part in self.statistic.parts]
         rows = {} if self.row_errors is None else self.row_errors.after(sums)
-        return After(known, given=about, by_law=True, **rows)
+        return After(finite_intervals, given=about, by_law=True, **rows)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         numbers = [[released[part]] for part in self.statistic.parts]
         half_width = self.noisy.noise.half_width(CONFIDENCE)
-        return self.too_many_rows(after) or reaches_an_end(numbers, half_width, self.space)
+        return self.too_many_rows(after) or is_near_end(numbers, half_width, self.space)
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         numbers = {2: "two", 3: "three", 6: "six"}
         parts = len(self.statistic.parts)
         return f"the {numbers.get(parts, parts)} sums it is made of" if parts > 1 else ""
 
     @property
-    def one_kind(self) -> bool:
-        return self.statistic.one_kind
+    def shares_unit(self) -> bool:
+        return self.statistic.shares_unit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ByKeys(AggregateQuery):
-    """The aggregate of every public key; every group gets noise, also one that no row has.
+    """The aggregate of every public key; every group gets noise, also an empty one.
 
     Attributes
     ----------
     by : Keys
-        The keys.
+        The public keys.
     min_rows : int or None
-        Groups of a ratio whose released number of rows is below this are listed without a value; None shows all.
+        Suppression: groups of a ratio with a smaller released number of rows are listed without a value.
     """
 
     grouped_by: ClassVar[str] = "keys"
@@ -567,10 +570,10 @@ class ByKeys(AggregateQuery):
     min_rows: Any = None
 
     def __post_init__(self) -> None:
-        self.settle(by=require_keys(self.by))
+        self.set_fields(by=require_keys(self.by))
         super().__post_init__()
         if self.min_rows is not None:
-            self.settle(min_rows=as_whole(self.min_rows, "min_rows", 1))
+            self.set_fields(min_rows=as_whole(self.min_rows, "min_rows", 1))
 
     @property
     def labels(self) -> Sequence[Any]:
@@ -578,28 +581,28 @@ class ByKeys(AggregateQuery):
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """The keys: what the answers are called."""
+        """The keys, by which the answers are named."""
         return tuple(self.by.labels)
 
     @property
     def identity(self) -> dict[str, Any]:
         return {**super().identity, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
 
-    # ---- how often a unit contributes ----
+    # ---- contribution bounds ----
 
     @property
     def bounds(self) -> GroupBounds:
-        """In how many groups a person counts, and with how many rows in one, where that bounds anything."""
+        """The contribution bounds in groups, and in rows of one group, as far as they restrict anything."""
         unit = self.terms.unit
         if self.of_people:
             return GroupBounds(unit.groups_each)
         groups, rows = unit.groups_each, unit.rows_each_group
-        few = groups is not None and groups < unit.rows_each  # so many rows are in no more groups
-        return GroupBounds(groups if few else None, None if rows == unit.rows_each else rows)
+        restricts_groups = groups is not None and groups < unit.rows_each  # so many rows are in no more groups
+        return GroupBounds(groups if restricts_groups else None, None if rows == unit.rows_each else rows)
 
     @property
     def rows_each(self) -> int:
-        """How many rows of a unit are used in all groups together; where people are counted, in how many groups."""
+        """Contribution bound over all groups: rows of a unit, or groups of a person if people are counted."""
         bounds, unit = self.bounds, self.terms.unit
         groups = self.by.size if bounds.groups_each is None else min(bounds.groups_each, self.by.size)
         if self.of_people:
@@ -614,11 +617,11 @@ class ByKeys(AggregateQuery):
         return min(self.rows_each, self.bounds.rows_each_group or self.rows_each)
 
     @property
-    def of_one_row(self) -> bool:
+    def uses_one_row_each(self) -> bool:
         return self.of_people and self.bounds.groups_each is None
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return IN_ONE_GROUP
 
     @property
@@ -626,37 +629,39 @@ class ByKeys(AggregateQuery):
         return f"{ONE_GROUP}; um.people(..., groups_each=g) counts them in up to g"
 
     @property
-    def kept(self) -> str:
-        if self.of_people and not self.of_one_row:
-            return f", each counted in at most {_many(self.bounds.groups_each or 1, 'group')} chosen at random"
-        return super().kept
+    def rows_clause(self) -> str:
+        if self.of_people and not self.uses_one_row_each:
+            return f", each counted in at most {_plural(self.bounds.groups_each or 1, 'group')} chosen at random"
+        return super().rows_clause
 
     @property
-    def used(self) -> str:
+    def used_rows_in_words(self) -> str:
         unit, bounds = self.terms.unit, self.bounds
-        if self.of_people and not self.of_one_row:
-            return f"at most {_many(bounds.groups_each or 1, 'group')} of each person, chosen at random"
-        parts = [super().used]
+        if self.of_people and not self.uses_one_row_each:
+            return f"at most {_plural(bounds.groups_each or 1, 'group')} of each person, chosen at random"
+        parts = [super().used_rows_in_words]
         if bounds.groups_each is not None:
-            parts.append(f"in at most {_many(bounds.groups_each, 'group')} per {unit.id}")
+            parts.append(f"in at most {_plural(bounds.groups_each, 'group')} per {unit.id}")
         if bounds.rows_each_group is not None:
-            parts.append(f"at most {_many(bounds.rows_each_group, 'row')} per {unit.id} in a group")
+            parts.append(f"at most {_plural(bounds.rows_each_group, 'row')} per {unit.id} in a group")
         return ", ".join(parts)
 
     @property
-    def drop_notes(self) -> tuple[str, ...]:
-        bounds, once = self.bounds, self.terms.unit.truncate == "table"
+    def truncation_notes(self) -> tuple[str, ...]:
+        bounds, once_per_table = self.bounds, self.terms.unit.truncate == "table"
         if not bounds.stated:
-            return super().drop_notes
+            return super().truncation_notes
         if self.of_people:
-            anew = "" if once else "; groups are chosen for each question among those with its condition"
-            groups = _many(bounds.groups_each or 1, "group")
-            beyond = f"people with rows in more than {groups} count in {groups} only"
-            return (f"{beyond}, and groups do not add up to all people{anew}",)
-        dropped = [] if bounds.groups_each is None else [f"in more than {_many(bounds.groups_each, 'group')}"]
-        dropped += [] if bounds.rows_each_group is None else [f"beyond {bounds.rows_each_group} in a group"]
-        also = f"rows of a person {' or '.join(dropped)} are dropped, too, which left_out does not count"
-        return (*super().drop_notes, f"{also}: {GROUPS_DO_NOT_ADD_UP}")
+            choice_clause = (
+                "" if once_per_table else "; groups are chosen for each question among those with its condition"
+            )
+            groups = _plural(bounds.groups_each or 1, "group")
+            groups_clause = f"people with rows in more than {groups} count in {groups} only"
+            return (f"{groups_clause}, and groups do not add up to all people{choice_clause}",)
+        reasons = [] if bounds.groups_each is None else [f"in more than {_plural(bounds.groups_each, 'group')}"]
+        reasons += [] if bounds.rows_each_group is None else [f"beyond {bounds.rows_each_group} in a group"]
+        dropped_rows = f"rows of a person {' or '.join(reasons)} are dropped, too, which left_out does not count"
+        return (*super().truncation_notes, f"{dropped_rows}: {GROUPS_DO_NOT_ADD_UP}")
 
     # ---- the integers ----
 
@@ -686,16 +691,16 @@ class ByKeys(AggregateQuery):
             return bounded_statement(source, *arguments)
         return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Any:
-        sums = [from_digits(found, part, self.digits) for part in self.statistic.parts]
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        sums = [from_digits(engine_result, part, self.digits) for part in self.statistic.parts]
         return clip_to(np.concatenate(sums), self.space)
 
     def draw(self, point: Any) -> dict[str, Any]:
         return self.released(self.solution.mechanism.sample_many(point[None])[0])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
+    def released(self, sample: Any) -> dict[str, Any]:
         parts = self.statistic.parts
-        return {part: piece.tolist() for part, piece in zip(parts, np.split(drawn, len(parts)), strict=True)}
+        return {part: piece.tolist() for part, piece in zip(parts, np.split(sample, len(parts)), strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         for part in self.statistic.parts:
@@ -709,7 +714,7 @@ class ByKeys(AggregateQuery):
     # ---- the answer ----
 
     def groups(self, released: Mapping[str, Any]) -> Groups:
-        """The answers of all groups."""
+        """The answers of all groups, with their intervals."""
         sums = [self._integers(released, part) for part in self.statistic.parts]
         return groups_of(self.by, self.statistic, sums, self.noisy, self.min_rows)
 
@@ -718,7 +723,7 @@ class ByKeys(AggregateQuery):
 
     def after(self, released: Mapping[str, Any]) -> After:
         groups = self.groups(released)
-        return After(groups.intervals, given=self.about, by_law=True, groups=groups.rows_by_key)
+        return After(groups.intervals, given=self.interval_basis, by_law=True, groups=groups.rows_by_key)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         return self.groups(released).table
@@ -726,14 +731,14 @@ class ByKeys(AggregateQuery):
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         half_width = self.noisy.noise.half_width(CONFIDENCE)
         numbers = [released[part] for part in self.statistic.parts]
-        return self.too_many_rows(after) or reaches_an_end(numbers, half_width, self.space)
+        return self.too_many_rows(after) or is_near_end(numbers, half_width, self.space)
 
     def plain_value(self, value: Any) -> Any:
         return [[*key, number] for key, number in zip(self.by.written, value.values(), strict=True)]
 
     def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        written = zip(self.by.labels, self.by.written, strict=True) if intervals else ()
-        return [[*key, *intervals[label]] for label, key in written if label in intervals]
+        labelled_keys = zip(self.by.labels, self.by.written, strict=True) if intervals else ()
+        return [[*key, *intervals[label]] for label, key in labelled_keys if label in intervals]
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -743,8 +748,10 @@ class ByKeys(AggregateQuery):
 
     @property
     def words(self) -> str:
-        clamped = f", {self.cut}" if self.cut else ""
-        return asking(f"{self.statistic.phrase} by {named(self.by.names)}{clamped}", self.where, self.kept)
+        clamped = f", {self.clamping_in_words}" if self.clamping_in_words else ""
+        return question_in_words(
+            f"{self.statistic.phrase} by {named(self.by.names)}{clamped}", self.where, self.rows_clause
+        )
 
     @property
     def expectations(self) -> dict[str, Any]:
@@ -756,31 +763,31 @@ class ByKeys(AggregateQuery):
         return {"question": self.name, **self.statistic.public, **self.expectations, **where}
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the sums they are made of" if self.statistic.is_ratio else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        suppressed = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
-        return (*self.statistic.notes, *suppressed)
+        suppression_notes = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
+        return (*self.statistic.notes, *suppression_notes)
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The answers of many groups, and what is known of each.
+    """The answers of many groups, with intervals and numbers of rows.
 
     Attributes
     ----------
     keys : Keys
-        Their keys.
-    columns : three arrays
+        The keys of the groups.
+    columns : tuple of three arrays
         The answers in the order of the keys, and the lower and upper ends of their intervals.
-    rows : three arrays, or None
-        Of a ratio: how many rows each group has as far as the released sums say, and the ends of intervals.
+    rows : tuple of three arrays, or None
+        For a ratio: the estimated number of rows of each group, and the lower and upper ends of its interval.
     span : float
-        Of a ratio: the width of the range in which answers lie.
+        For a ratio: the width of the range of answers.
     min_rows : int or None
-        Groups of a ratio with fewer released rows are suppressed.
+        Groups of a ratio with a smaller released number of rows are suppressed.
     """
 
     keys: Keys
@@ -791,34 +798,34 @@ class Groups:
 
     @cached_property
     def is_shown(self) -> list[bool]:
-        """For each group, whether enough rows seem to be in it."""
+        """For each group, whether it is shown: its released number of rows is at least `min_rows`."""
         if self.rows is None or self.min_rows is None:
             return [True] * self.keys.size
-        shown: list[bool] = (self.rows[0] >= self.min_rows).tolist()
-        return shown
+        enough_rows: list[bool] = (self.rows[0] >= self.min_rows).tolist()
+        return enough_rows
 
     @property
     def is_reliable(self) -> Integers:
-        """For each group of a ratio, whether its interval is narrower than half of what is possible."""
+        """For each group of a ratio, whether its interval is narrower than half of the range."""
         _, lower, upper = self.columns
         return np.asarray(upper - lower < self.span / 2, dtype=np.bool_)
 
     @property
     def values(self) -> dict[Any, Any]:
-        """The answers by key; None where a group is suppressed."""
+        """The answers by key; None for suppressed groups."""
         values = zip(self.keys.labels, self.columns[0].tolist(), self.is_shown, strict=True)
-        return {label: value if shown else None for label, value, shown in values}
+        return {label: value if is_shown else None for label, value, is_shown in values}
 
     @property
     def intervals(self) -> dict[Any, tuple[Any, Any]]:
-        """For each group that is shown, the ends of its interval."""
+        """The ends of the interval of each group that is shown, by key."""
         _, lower, upper = self.columns
         ends = zip(self.keys.labels, lower.tolist(), upper.tolist(), self.is_shown, strict=True)
-        return {label: (low, high) for label, low, high, shown in ends if shown}
+        return {label: (low, high) for label, low, high, is_shown in ends if is_shown}
 
     @property
     def rows_by_key(self) -> dict[Any, tuple[int, int, int, bool]]:
-        """Of a ratio, for each key: the number of rows, its interval, and whether the answer is reliable."""
+        """For a ratio, by key: number of rows, the ends of its interval, and whether the answer is reliable."""
         if self.rows is None:
             return {}
         columns = [column.tolist() for column in (*self.rows, self.is_reliable)]
@@ -826,17 +833,17 @@ class Groups:
 
     @property
     def table(self) -> pyarrow.Table:
-        """The keys with value, lower and upper; of a ratio also rows, rows_lower, rows_upper and reliable."""
+        """Arrow table of keys, value, lower and upper; for a ratio also rows, rows_lower, rows_upper and reliable."""
         import pyarrow
 
         table: pyarrow.Table = self.keys.table
-        suppressed = None if self.rows is None else ~np.array(self.is_shown, dtype=bool)
+        mask = None if self.rows is None else ~np.array(self.is_shown, dtype=bool)
         for name, column in zip(("value", "lower", "upper"), self.columns, strict=True):
             plain = column if column.dtype != object else column.astype(np.float64)
-            table = table.append_column(name, pyarrow.array(plain, mask=suppressed))
+            table = table.append_column(name, pyarrow.array(plain, mask=mask))
         if self.rows is not None:
-            more = (*self.rows, self.is_reliable)
-            for name, column in zip(("rows", "rows_lower", "rows_upper", "reliable"), more, strict=True):
+            row_columns = (*self.rows, self.is_reliable)
+            for name, column in zip(("rows", "rows_lower", "rows_upper", "reliable"), row_columns, strict=True):
                 table = table.append_column(name, pyarrow.array(column))
         return table
 
@@ -857,21 +864,21 @@ def groups_of(
 
 
 def as_integers(released: Any, size: int) -> Integers:
-    """What was released of so many keys, which may come from a report; beyond 64 bits, as Python's own integers."""
+    """Check a released list of one integer per key (it may come from a report), and return it as an array."""
     if not isinstance(released, list) or len(released) != size or set(map(type, released)) - {int}:
         raise InvalidInput(f"there are {size} keys, and as many whole numbers must be released.")
-    small = min(released, default=0) > -LARGEST and max(released, default=0) < LARGEST
-    return np.array(released, dtype=np.int64 if small else object)
+    fits_64_bits = min(released, default=0) > -LARGEST and max(released, default=0) < LARGEST
+    return np.array(released, dtype=np.int64 if fits_64_bits else object)
 
 
 def require_groups(min_rows: Any) -> None:
-    """Refuse to suppress where there are no groups."""
+    """Refuse `min_rows` without groups."""
     if min_rows is not None:
         raise InvalidInput(f"min_rows is {shown(min_rows)}, and there are no groups; leave it out, or give by=.")
 
 
-def require_nothing_else(prior: Any, unbiased: Any) -> None:
-    """Refuse a prior, which answers by keys do not use; unbiased they are anyway."""
+def require_no_prior(prior: Any, unbiased: Any) -> None:
+    """Refuse a prior for answers by keys, which are unbiased and use none."""
     require_unbiased(unbiased)
     if prior is not None:
         raise InvalidInput("a prior is for one number, and answers by keys are unbiased; leave prior out.")
@@ -882,5 +889,5 @@ def is_pure(level: Level) -> bool:
     return isinstance(level, ApproxDP) and level.delta == 0
 
 
-def _many(number: int, what: str) -> str:
+def _plural(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number > 1)}"

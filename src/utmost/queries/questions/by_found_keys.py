@@ -1,13 +1,13 @@
-"""Queries by keys that nobody listed: which keys there are, and counts, sums and means beside those that are released.
+"""Queries by keys found privately (partition selection): the keys, and a count, sum or mean for each released key.
 
-Whether a key is released depends on how many units hold it (partition selection,
-`theory/partition_selection/mechanism.py`). How many there are is released beside the key at no further cost. Sums,
-means and counts of rows where a person has several get noise at a part of the level, and the keys the rest
-(`discover(share=...)`, half without it); the plan says so. Released keys are sorted, so that their order tells nothing.
+Whether a key is released depends on its number of contributors (`theory/partition_selection/mechanism.py`), which is
+released with the key at no further cost. Sums, means, and counts of rows where a person has several get noise at a part
+of the level, and the keys use the rest (`discover(share=...)`, half by default); the plan says so. Released keys are
+sorted, so that their order carries no information.
 
-**Sensitivity of the numbers**: as for listed keys (`aggregates.py`). Where one key alone changes (one key each, units
-that come or go), its numbers may have the best noise for them; where several do, every number has noise of its own,
-made for what all of them together change by.
+**Sensitivity of the numbers**: as for public keys (`aggregates.py`). Where a neighbour changes one key only (one key
+per unit, add/remove), the numbers of a key get the best noise for them; where it changes several, every number gets
+independent noise, calibrated to the change of all of them together.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from utmost.queries.questions.aggregates import (
     groups_of,
 )
 from utmost.queries.questions.alternatives import MOST_WIDE, gaussian_spread
-from utmost.queries.questions.integer_limits import clip_to, reaches_an_end
-from utmost.queries.questions.question import Terms, asking
+from utmost.queries.questions.integer_limits import clip_to, is_near_end
+from utmost.queries.questions.question import Terms, question_in_words
 from utmost.queries.units import Unit
 from utmost.queries.units_per_key import Found, found_keys, holders_statement, in_order
 from utmost.space.integers import Holders, Lattice
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from utmost.theory.partition_selection.mechanism import ThresholdedKeys, ThresholdLaw
 
 USERS = "users"
-"""The loss of keys alone: how many units a key needs to be released."""
+"""The loss of partition selection without numbers: how many contributors a key needs to be released."""
 TRUE_KEYS = ", every key that is shown is held by at least one"
 SHOWN = ", of the times that a key is shown"
 FEW_KEYS = (
@@ -67,27 +67,27 @@ SELECTED = (
 )
 NULLS = "rows with a null in a key column take no part"
 MOST_POINTS = 200
-"""How many numbers of holders the table of probabilities lists."""
+"""The most points of the curve of release probabilities, by number of contributors."""
 NEGLIGIBLE = 1e-17
-"""What a key's chance to stay hidden adds no more below this."""
+"""Probabilities of staying hidden below this are left out of the expected number of contributors."""
 
 
 @dataclass(frozen=True)
 class KeySelection:
-    """Partition selection: which keys are released, and what is said of that.
+    """Partition selection: which keys are released, with the sentences about it.
 
     Attributes
     ----------
     by : Discover
-        The columns of the keys, and how many keys of one unit are used.
+        The columns of the keys, and the contribution bound in keys.
     terms : Terms
-        Whose data are protected.
+        The privacy unit and the adjacency.
     keys_each : int
-        How many keys one unit holds at most.
+        Contribution bound: at most this many keys of one unit are used.
     counted : bool
-        Whether the number of holders is released beside a key.
+        Whether the number of contributors is released with a key.
     numbers : Lattice or None
-        Where the numbers beside the keys lie that one neighbour changes; None where none have noise.
+        The noisy integers that one neighbour changes, with their sensitivity; None where no key has noisy integers.
     """
 
     by: Discover
@@ -98,29 +98,29 @@ class KeySelection:
 
     @property
     def space(self) -> Holders:
-        """The holders of every key, and the numbers beside them."""
+        """The contributors of every key and the noisy integers of each, with what one neighbour changes."""
         return Holders(self.terms.unit.at_most, self.keys_each, self.terms.neighbours, self.numbers)
 
     @property
-    def posed(self) -> dict[str, Any]:
-        """What the problem of its solution must hold beside space and level."""
+    def problem_data(self) -> dict[str, Any]:
+        """The data of the solution's problem beside space and level: a solution of any other problem is refused."""
         return {"counted": self.counted, **({} if self.by.share == HALF else {"share": str(self.by.share)})}
 
     def design(self, level: Level, loss: str) -> Solution:
-        """The mechanism that releases as many keys as the level allows."""
+        """The mechanism that releases each key with the largest probability the level allows."""
         from utmost.theory.partition_selection.design import best_keys
 
         return best_keys(self.space, level, self.counted, loss, self.by.share)
 
-    def point(self, found: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
-        """The keys with their holders, and the numbers beside them clamped to where they lie."""
-        keys = found_keys(self.by, found, parts, digits)
+    def point(self, engine_result: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
+        """The keys with their numbers of contributors, and their integers clamped to the space."""
+        keys = found_keys(self.by, engine_result, parts, digits)
         if self.numbers is None:
             return keys
         return Found(keys.keys, keys.holders, clip_to(keys.numbers, self.numbers))
 
     def draw(self, mechanism: ThresholdedKeys, point: Found) -> tuple[Any, Integers]:
-        """Which keys are released, sorted, with the numbers beside them."""
+        """Draw which keys are released; return them sorted, with their noisy integers."""
         places, numbers = mechanism.sample((point.holders, point.numbers))
         keys = point.keys.take(places)
         order = in_order(keys)
@@ -131,12 +131,12 @@ class KeySelection:
         return shown_keys(self.by.columns, released["keys"], ordered)
 
     def curve(self, law: ThresholdLaw) -> dict[str, Any]:
-        """How likely a key is released, by how many units hold it: public, and known before anything is read."""
+        """Probability that a key is released, by its number of contributors: public, before anything is read."""
         users = np.unique(np.linspace(1, law.sure, min(law.sure, MOST_POINTS)).astype(int))
         return {"holders": users.tolist(), "shown with probability": law.release_probability(users).tolist()}
 
     def notes(self, mechanism: ThresholdedKeys) -> tuple[str, ...]:
-        """How likely keys are released, how the level is split, and what is left out."""
+        """Sentences: how likely keys are released, how the level is split, and which keys are not used."""
         unit = self.terms.unit
         few_keys = () if unit.id is None else (FEW_KEYS.format(self.keys_each, unit.id),)
         return (self._chances_in_words(mechanism.law), *self._split_in_words(mechanism), NULLS, *few_keys)
@@ -154,20 +154,20 @@ class KeySelection:
             return split
         return (*split, f"one neighbour changes up to {changes} keys: each has {mechanism.law.name}")
 
-    def used(self, of_people: bool) -> str:
-        """Which keys of a person are used, for the question's words; empty where a unit has one key."""
+    def keys_clause(self, of_people: bool) -> str:
+        """Clause of the question that states the contribution bound in keys; empty where a unit has one key."""
         if of_people:
             return f", each counted in at most {self.keys_each} of their keys chosen at random"
         return "" if self.terms.unit.id is None else f", of {self.per_person}"
 
     @property
     def per_person(self) -> str:
-        """At most how many keys of a person are used, in words."""
+        """The contribution bound in words: "at most 3 keys per id"."""
         return f"at most {self.keys_each} key{'s' * (self.keys_each > 1)} per {self.terms.unit.id}"
 
 
 def require_discover(by: Any, level: Level, unit: Unit, has_noise: bool) -> Discover:
-    """Refuse what does not name columns of keys, a level without a delta, and settings that mean nothing."""
+    """Return `by` if keys can be found privately with it; refuse levels without a delta and idle settings."""
     from utmost.theory.partition_selection.design import require_delta
 
     require_delta(level)
@@ -188,7 +188,7 @@ def require_discover(by: Any, level: Level, unit: Unit, has_noise: bool) -> Disc
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ByFoundKeys(AggregateQuery):
-    """The aggregate of every key that is released; the answer is a dict, and a table.
+    """The aggregate of every released key; the answer is a dict, and a table.
 
     Attributes
     ----------
@@ -205,39 +205,39 @@ class ByFoundKeys(AggregateQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(by=require_discover(self.by, self.privacy, self.terms.unit, bool(self.noisy_parts)))
+        self.set_fields(by=require_discover(self.by, self.privacy, self.terms.unit, bool(self.noisy_parts)))
         if self.min_rows is not None:
-            self.settle(min_rows=as_whole(self.min_rows, "min_rows", 1))
+            self.set_fields(min_rows=as_whole(self.min_rows, "min_rows", 1))
 
     # ---- the keys, and the integers beside them ----
 
     @property
-    def is_counted(self) -> bool:
-        """Whether the aggregate is the number of holders, which is released beside a key at no cost."""
+    def counts_holders(self) -> bool:
+        """Whether the aggregate is the number of contributors, which is released with a key at no further cost."""
         unit = self.terms.unit
         return isinstance(self.aggregate, Count) and (unit.id is None or self.of_people or unit.rows_each == 1)
 
     @property
     def noisy_parts(self) -> tuple[str, ...]:
-        """The integers beside a key that get noise of their own."""
-        return () if self.is_counted else self.statistic.parts
+        """The names of the integers of a key that need noise."""
+        return () if self.counts_holders else self.statistic.parts
 
     @cached_property
     def selection(self) -> KeySelection:
-        """Which keys are released."""
-        most = self.by.keys_each
-        keys_each = most if self.of_people else min(most, self.terms.unit.rows_each)
+        """The partition selection."""
+        keys_bound = self.by.keys_each
+        keys_each = keys_bound if self.of_people else min(keys_bound, self.terms.unit.rows_each)
         alone = keys_each == 1 and self.terms.neighbours == "add-remove"  # else two keys may change
         numbers = self.lattice(1 if alone else 2) if self.noisy_parts else None
-        return KeySelection(self.by, self.terms, keys_each, self.is_counted, numbers)
+        return KeySelection(self.by, self.terms, keys_each, self.counts_holders, numbers)
 
     @property
     def space(self) -> Holders:
         return self.selection.space
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, **self.selection.posed}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, **self.selection.problem_data}
 
     def design(self) -> Solution:
         return self.selection.design(self.privacy, self.loss)
@@ -250,15 +250,15 @@ class ByFoundKeys(AggregateQuery):
         unit, holding = self.bounded_unit, contributions[0]
         return holders_statement(source, unit, self.by, keys_each, holding, numbers, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Found:
-        return self.selection.point(found, self.noisy_parts, self.digits)
+    def point(self, engine_result: Mapping[str, Any]) -> Found:
+        return self.selection.point(engine_result, self.noisy_parts, self.digits)
 
     def draw(self, point: Found) -> dict[str, Any]:
         return self.released(self.selection.draw(self.solution.mechanism, point))
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        keys, numbers = drawn
-        return {"keys": written_keys(keys), **dict(zip(self.statistic.parts, numbers.T.tolist(), strict=True))}
+    def released(self, sample: Any) -> dict[str, Any]:
+        keys, numbers = sample
+        return {"keys": plain_keys(keys), **dict(zip(self.statistic.parts, numbers.T.tolist(), strict=True))}
 
     # ---- errors ----
 
@@ -296,8 +296,8 @@ class ByFoundKeys(AggregateQuery):
         )
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        others = super().alternatives(losses)
-        return {f"{name} threshold": by for name, by in others.items()} if self.is_counted else others
+        noise_losses = super().alternatives(losses)
+        return {f"{name} threshold": by for name, by in noise_losses.items()} if self.counts_holders else noise_losses
 
     @property
     def takes_any_noise(self) -> bool:
@@ -319,15 +319,15 @@ class ByFoundKeys(AggregateQuery):
         Parameters
         ----------
         released : mapping
-            What was released.
+            The released keys and integers, by name.
         confidence : float
-            Of the interval of one key.
+            The confidence of the interval of each key.
         ordered : bool
-            Whether keys must be sorted.
+            Whether unsorted keys are refused.
         """
         keys = self.selection.keys(released, ordered)
         sums = [as_integers(released[part], keys.size) for part in self.statistic.parts]
-        if not self.is_counted:
+        if not self.counts_holders:
             return groups_of(keys, self.statistic, sums, self.noisy, self.min_rows, confidence)
         (counts,), mechanism = sums, self.solution.mechanism
         if len(counts) and counts.min() < mechanism.border:
@@ -339,7 +339,7 @@ class ByFoundKeys(AggregateQuery):
 
     def after(self, released: Mapping[str, Any]) -> After:
         groups = self.groups(released)
-        return After(groups.intervals, given=self.about, by_law=True, groups=groups.rows_by_key)
+        return After(groups.intervals, given=self.interval_basis, by_law=True, groups=groups.rows_by_key)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         return self.groups(released).table
@@ -349,13 +349,13 @@ class ByFoundKeys(AggregateQuery):
             return any(high >= (self.most_rows or math.inf) for _, high in after.intervals.values())
         half_width = self.noisy.noise.half_width(CONFIDENCE)
         numbers = [released[part] for part in self.statistic.parts]
-        return self.too_many_rows(after) or reaches_an_end(numbers, half_width, self.selection.numbers)
+        return self.too_many_rows(after) or is_near_end(numbers, half_width, self.selection.numbers)
 
     def plain_value(self, value: Any) -> Any:
-        return [[*written_key(key), number] for key, number in value.items()]
+        return [[*plain_key(key), number] for key, number in value.items()]
 
     def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        return [[*written_key(key), *ends] for key, ends in intervals.items()]
+        return [[*plain_key(key), *ends] for key, ends in intervals.items()]
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -365,10 +365,10 @@ class ByFoundKeys(AggregateQuery):
 
     @property
     def words(self) -> str:
-        clamped = f", {self.cut}" if self.cut else ""
-        by = f"by {named(self.by.columns)}, keys found privately{self.selection.used(self.of_people)}"
-        used = "" if self.is_counted else self.kept
-        return asking(f"{self.statistic.found_phrase} {by}{clamped}", self.where, used)
+        clamped = f", {self.clamping_in_words}" if self.clamping_in_words else ""
+        by = f"by {named(self.by.columns)}, keys found privately{self.selection.keys_clause(self.of_people)}"
+        rows_clause = "" if self.counts_holders else self.rows_clause
+        return question_in_words(f"{self.statistic.found_phrase} {by}{clamped}", self.where, rows_clause)
 
     @property
     def expectations(self) -> dict[str, Any]:
@@ -384,40 +384,45 @@ class ByFoundKeys(AggregateQuery):
         if self.terms.unit.id is None:
             return super().limits
         keys = self.selection.per_person + ", chosen at random" * self.of_people
-        return (keys, *(() if self.is_counted else super().limits))
+        return (keys, *(() if self.counts_holders else super().limits))
 
     @property
-    def about(self) -> str:
-        return (SHOWN if self.is_counted else self.statistic.estimated_from) + self.not_in_it
+    def interval_basis(self) -> str:
+        return (SHOWN if self.counts_holders else self.statistic.estimated_from) + self.limits_clause
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "which keys are shown"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        selected = (SELECTED,) if self.is_counted else ()
-        suppressed = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
-        return (*self.selection.notes(self.solution.mechanism), *selected, *self.statistic.notes, *suppressed)
+        selection_notes = (SELECTED,) if self.counts_holders else ()
+        suppression_notes = () if self.min_rows is None else (SUPPRESSED.format(self.min_rows),)
+        return (
+            *self.selection.notes(self.solution.mechanism),
+            *selection_notes,
+            *self.statistic.notes,
+            *suppression_notes,
+        )
 
 
 def users_needed(value: float, changes: int, level: Level) -> dict[str, dict[str, float]]:
-    """How many units a key needs on average to be released: ours first, then the usual thresholds."""
-    others = threshold_users(changes, level)
-    return {"Utmost": {USERS: value}, **{name: {USERS: users} for name, users in others.items()}}
+    """Expected number of contributors a key needs to be released: ours first, then noisy counts with a threshold."""
+    alternatives = threshold_users(changes, level)
+    return {"Utmost": {USERS: value}, **{name: {USERS: users} for name, users in alternatives.items()}}
 
 
-def written_keys(keys: Any) -> list[list[Any]]:
+def plain_keys(keys: Any) -> list[list[Any]]:
     """Released keys as plain data: for every column its name, its type and its values."""
     return [[name, str(keys[name].type), _plain(keys[name])] for name in keys.column_names]
 
 
 def _plain(column: Any) -> list[Any]:
-    listed = column.to_pylist()
-    return [day.isoformat() for day in listed] if str(column.type) == "date32[day]" else listed
+    values = column.to_pylist()
+    return [day.isoformat() for day in values] if str(column.type) == "date32[day]" else values
 
 
-def written_key(key: Any) -> list[Any]:
+def plain_key(key: Any) -> list[Any]:
     """A key as plain data, dates as text."""
     parts = key if isinstance(key, tuple) else (key,)
     return [part.isoformat() if hasattr(part, "isoformat") else part for part in parts]
@@ -427,41 +432,45 @@ def written_key(key: Any) -> list[Any]:
 
 
 def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]:
-    """How likely a key stays hidden that n units hold, by noise on its count and the lowest threshold that is safe.
+    """Probability that a key with n contributors stays hidden under a noisy count and the lowest private threshold.
 
-    One neighbour changes so many keys by one unit. Keys that it alone holds are shown with delta at most, all of them
-    together; Gaussian noise has half of delta, and the threshold the other half.
+    One neighbour changes the counts of `changes` keys by 1. The keys that it alone contributes to are shown, any of
+    them, with probability at most delta. Of that, Gaussian noise uses one half and the threshold the other.
     """
     from scipy.special import ndtr, ndtri
 
     if isinstance(level, ApproxGaussianDP) and 0 < level.mu < math.inf:
-        told, wide = -math.expm1(math.log1p(-float(level.delta)) / changes), math.sqrt(changes) / float(level.mu)
-        least = 1 - wide * float(ndtri(told))
-        return {"Gaussian threshold": lambda n: np.asarray(ndtr((least - n) / wide))}
+        key_delta = -math.expm1(math.log1p(-float(level.delta)) / changes)
+        deviation = math.sqrt(changes) / float(level.mu)
+        threshold = 1 - deviation * float(ndtri(key_delta))
+        return {"Gaussian threshold": lambda n: np.asarray(ndtr((threshold - n) / deviation))}
     if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf or not 0 < level.delta < 1:
         return {}
-    scale, alone = changes / level.log_growth, -math.expm1(math.log1p(-float(level.delta)) / changes)
-    half = ApproxDP(level.epsilon, level.delta / 2) if level.ratio == 1 else level
-    spread = gaussian_spread(half) * math.sqrt(changes)
-    high, higher = 1 - scale * math.log(2 * alone), 1 - spread * float(ndtri(alone / 2))
-    found: dict[str, Callable[[Any], Floats]] = {"Laplace threshold": lambda n: _laplace_below((n - high) / scale)}
+    scale, key_delta = changes / level.log_growth, -math.expm1(math.log1p(-float(level.delta)) / changes)
+    noise_level = ApproxDP(level.epsilon, level.delta / 2) if level.ratio == 1 else level
+    spread = gaussian_spread(noise_level) * math.sqrt(changes)
+    laplace_threshold = 1 - scale * math.log(2 * key_delta)
+    gaussian_threshold = 1 - spread * float(ndtri(key_delta / 2))
+    hidden_probabilities: dict[str, Callable[[Any], Floats]] = {
+        "Laplace threshold": lambda n: _laplace_below((n - laplace_threshold) / scale)
+    }
     if math.isfinite(spread):
-        found["Gaussian threshold"] = lambda n: np.asarray(ndtr((higher - n) / spread))
-    return found
+        hidden_probabilities["Gaussian threshold"] = lambda n: np.asarray(ndtr((gaussian_threshold - n) / spread))
+    return hidden_probabilities
 
 
 def threshold_users(changes: int, level: Level) -> dict[str, float]:
-    """How many units a key needs to be shown on average, by the usual thresholds."""
+    """Expected number of contributors a key needs to be shown by a noisy count with a threshold, by noise."""
     return {name: _users_on_average(hidden) for name, hidden in thresholds(changes, level).items()}
 
 
 def _users_on_average(hidden: Any) -> float:
-    """The sum over n of the probability that a key of n units is hidden, until it is negligible."""
+    """1 plus the sum over n of the probability that a key with n contributors is hidden, while not negligible."""
     last = first_integer(lambda n: bool(hidden(n) < NEGLIGIBLE), 1)
     return 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
 
 
 def _laplace_below(x: Floats) -> Floats:
     """The probability that Laplace noise of scale 1 lies below -x."""
-    far = np.exp(-np.abs(x)) / 2
-    return np.asarray(np.where(x < 0, 1 - far, far))
+    tail = np.exp(-np.abs(x)) / 2
+    return np.asarray(np.where(x < 0, 1 - tail, tail))

@@ -1,7 +1,8 @@
-"""The question: how many rows lie at or below each of several edges (a cumulative distribution).
+"""Query: how many rows lie at or below each of several edges (a cumulative distribution).
 
-Released are the rows between one edge and the next, which no row is in twice, with noise of their own; a count is their
-sum. A hundred edges at epsilon = 1 err by 7 rows on average, where noise on the counts themselves errs by 35.
+The counts between neighbouring edges, which are disjoint, are released with independent noise, and cumulative counts
+are sums of these. For a hundred edges at epsilon = 1 the expected error is 7 rows, and 35 with noise on the cumulative
+counts themselves.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from utmost.queries.cells import EXACT, edge_cells, tally_statement
 from utmost.queries.options import COLUMN, EDGES, OF, WHERE
 from utmost.queries.questions.cell_counts import CellCounts
 from utmost.queries.questions.nested import MAY_FALL, NestedStrategy, increasing, nested_strategy, running_counts
-from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.queries.questions.question import as_loss, as_of, question_in_words
 from utmost.space.integers import Lattice
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ INCREASING = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cdf(CellCounts):
-    """How many rows lie at or below each edge; rows without a value, and above the last edge, are in no count."""
+    """The number of rows at or below each edge; rows without a value, or above the last edge, are in no count."""
 
     name = "cdf"
     summary = "how many rows lie at or below each of several edges"
     options: ClassVar = (COLUMN, EDGES, WHERE, OF)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     edges: Any
@@ -52,14 +53,14 @@ class Cdf(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
+        self.set_fields(loss=as_loss(self.loss))
         if not isinstance(self.monotone, bool):
             raise InvalidInput(f"monotone is {shown(self.monotone)}; say False for the noisy counts themselves.")
-        self.settle(column=as_column(self.column), edges=_edges(self.edges), of=as_of(self.of, self.terms.unit))
+        self.set_fields(column=as_column(self.column), edges=_edges(self.edges), of=as_of(self.of, self.terms.unit))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the counts are called."""
+        """The names of the counts."""
         return tuple(f"<= {edge}" for edge in self.edges)
 
     @property
@@ -70,7 +71,9 @@ class Cdf(CellCounts):
     def words(self) -> str:
         first, last = self.edges[0], self.edges[-1]
         at = f"each of {len(self.edges)} edges from {first} to {last}" if len(self.edges) > 1 else f"{first}"
-        return asking(f"How many {self.of} have {self.column} at or below {at}", self.where, self.kept)
+        return question_in_words(
+            f"How many {self.of} have {self.column} at or below {at}", self.where, self.rows_clause
+        )
 
     @property
     def one_row_note(self) -> str:
@@ -78,13 +81,13 @@ class Cdf(CellCounts):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
-        asked |= {"where": self.where.text, "of": self.of, "monotone": self.monotone}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
+        parameters |= {"where": self.where.text, "of": self.of, "monotone": self.monotone}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def cells(self) -> Lattice:
-        """The rows between one edge and the next: no row is in two of these cells."""
+        """The space of the disjoint counts between neighbouring edges."""
         return self.counts_of(len(self.edges), self.terms.moves)
 
     @property
@@ -100,12 +103,12 @@ class Cdf(CellCounts):
         return dict(zip(counts, increasing(list(counts.values())), strict=True)) if self.monotone else counts
 
     def after(self, released: Mapping[str, Any]) -> After:
-        """Around the noisy counts, which the law of the noise is about; wide enough to hold the one shown."""
-        after, counts = super().after(released), self.value(released)
+        """Intervals around the noisy counts, widened to contain the monotone ones that are shown."""
+        accuracy, counts = super().after(released), self.value(released)
         ends = {
-            name: (min(low, counts[name]), max(high, counts[name])) for name, (low, high) in after.intervals.items()
+            name: (min(low, counts[name]), max(high, counts[name])) for name, (low, high) in accuracy.intervals.items()
         }
-        return replace(after, intervals=ends)
+        return replace(accuracy, intervals=ends)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -119,8 +122,8 @@ class Cdf(CellCounts):
 
 
 def _edges(edges: Any) -> tuple[Any, ...]:
-    given = edges.edges if isinstance(edges, Bins) else listed(edges)
-    values = [plain(x) for x in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
+    edge_list = edges.edges if isinstance(edges, Bins) else listed(edges)
+    values = [plain(x) for x in edge_list] if isinstance(edge_list, Sequence) and not isinstance(edge_list, str) else []
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < EXACT for x in values)
     if len(values) > MOST_EDGES:
         raise InvalidInput(f"there are {len(values)} edges; give at most {MOST_EDGES}.")

@@ -1,8 +1,8 @@
-"""The second kind of question: the answer is one of few, such as yes or no, or a candidate.
+"""Choices: queries whose answer is one of few, such as yes or no, or a candidate.
 
-A choice holds its parts: the *scores* that the engine counts, the *selection* by them, and the *grouping*, which says
-whether one selection is made of the whole table or one for each of many public keys. What is left for the question
-itself are its parameters, its sentence, and which parts these make.
+A choice is put together of three parts: the *scores* that the engine counts, the private *selection* by these scores,
+and the *grouping* (one selection for the whole table, or one for each public key). The query itself defines its
+parameters, its sentence, and which parts these give.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choice(Question):
-    """One of few answers, of the whole table or of each group.
+    """A query that selects one of few answers, for the whole table or for each group.
 
     Attributes
     ----------
     where : Where
-        Which rows take part.
+        Which rows are used.
     by : Keys or None
-        The public keys; without them it is about the whole table.
+        The public keys; None for the whole table.
     """
 
     needs_most: ClassVar = True
     takes_tiers: ClassVar[bool] = False
-    """Whether it is asked, without keys, of tables whose rows have promises of their own."""
+    """Whether it can be answered, without keys, for tables with tiers."""
 
     where: Where = EVERY_ROW
     by: Keys | None = None
@@ -55,12 +55,12 @@ class Choice(Question):
     @property
     @abstractmethod
     def scores(self) -> Scores:
-        """What the engine counts."""
+        """The scores that the engine counts."""
 
     @property
     @abstractmethod
     def selection(self) -> Selection:
-        """How an answer is selected by one group's scores."""
+        """The private selection by the scores of one table or group."""
 
     @property
     def tiered(self) -> bool:
@@ -68,17 +68,17 @@ class Choice(Question):
 
     @property
     def table_scope(self) -> Scope:
-        """All rows that the question is about."""
+        """All rows that are used, with the level of the whole answer."""
         return Scope(self.most_rows, self.rows_each, self.terms.neighbours, self.privacy)
 
     @cached_property
     def grouping(self) -> Grouping:
-        """Of which rows selections are made."""
+        """One selection for the whole table, or one per public key."""
         return grouping_of(self.by, self.table_scope)
 
     @property
     def scope(self) -> Scope:
-        """What one selection is about."""
+        """The rows of one selection, with its level."""
         return self.grouping.scope(self.table_scope)
 
     @property
@@ -94,16 +94,16 @@ class Choice(Question):
         return self.grouping.composition(self.table_scope)
 
     @property
-    def proved_of(self) -> str:
-        return self.selection.proved_of or self.grouping.of_one
+    def certificate_subject(self) -> str:
+        return self.selection.certificate_subject or self.grouping.certificate_subject
 
     @property
     def space(self) -> Unlisted:
         return self.selection.space
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return self.selection.posed
+    def problem_data(self) -> dict[str, Any]:
+        return self.selection.problem_data
 
     def design(self) -> Solution:
         return self.selection.design()
@@ -114,38 +114,40 @@ class Choice(Question):
     def statement(self, source: Source, secret: bytes) -> Statement:
         return self.grouping.statement(self.scores, source, self.bounded_unit, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return self.grouping.point(self.scores, found)
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        return self.grouping.point(self.scores, engine_result)
 
     def draw(self, point: Any) -> dict[str, Any]:
         return self.released(self.grouping.draw(self.selection, self.solution, point))
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {self.selection.label: drawn}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {self.selection.label: sample}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         super().require_released(released)
-        _ = self.selected(released)
+        _ = self.selected_answers(released)
 
-    def selected(self, released: Mapping[str, Any]) -> list[Any]:
-        """What was selected, of every group; an error where it cannot have been."""
-        listed = self.grouping.selected(self.selection, released[self.selection.label])
-        for answer in listed:
+    def selected_answers(self, released: Mapping[str, Any]) -> list[Any]:
+        """The selected answer of every group; raises if it cannot have been selected."""
+        answers = self.grouping.selected_answers(self.selection, released[self.selection.label])
+        for answer in answers:
             self.selection.require(answer)
-        return listed
+        return answers
 
     def value(self, released: Mapping[str, Any]) -> Any:
-        numbers = [self.selection.values(answer) for answer in self.selected(released)]
-        return self.grouping.named(self.selection.names, numbers)
+        numbers = [self.selection.values(answer) for answer in self.selected_answers(released)]
+        return self.grouping.label_numbers(self.selection.names, numbers)
 
     def before(self) -> Before:
         return self.selection.before(self.solution)
 
     def after(self, released: Mapping[str, Any]) -> After:
-        return self.grouping.after(self.selection, self.solution, self.selected(released), self.name, self.not_in_it)
+        return self.grouping.after(
+            self.selection, self.solution, self.selected_answers(released), self.name, self.limits_clause
+        )
 
-    def compared(self) -> dict[str, dict[str, float]]:
-        return self.selection.compared(self.solution)
+    def expected_losses(self) -> dict[str, dict[str, float]]:
+        return self.selection.expected_losses(self.solution)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -153,21 +155,21 @@ class Choice(Question):
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        return self.grouping.heads(self.selection)
+        return self.grouping.column_headings(self.selection)
 
     def plain_value(self, value: Any) -> Any:
         if not isinstance(self.grouping, PublicKeys):
             return super().plain_value(value)
-        return self.grouping.written(self.selection.names, list(value.values()))
+        return self.grouping.plain_rows(self.selection.names, list(value.values()))
 
     def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
         if not isinstance(self.grouping, PublicKeys):
             return super().plain_intervals(intervals)
-        pairs = self.grouping.written(self.selection.names, list(intervals.values())) if intervals else []
+        pairs = self.grouping.plain_rows(self.selection.names, list(intervals.values())) if intervals else []
         return [[*key, *ends] for *key, ends in pairs]
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table | None:
-        """The keys, and for each the answer and what is known about it; None of a whole table."""
+        """Arrow table of keys, answers and their confidence; None for a whole table."""
         if not isinstance(self.grouping, PublicKeys):
             return None
-        return self.grouping.table(self.selection, self.solution, self.selected(released))
+        return self.grouping.table(self.selection, self.solution, self.selected_answers(released))

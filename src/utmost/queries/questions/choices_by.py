@@ -1,16 +1,16 @@
-"""Groupings of choices: of a whole table, or of each of many public keys, such as a majority in every group.
+"""Groupings of choices: one for the whole table, or one for each public key, such as a majority in every group.
 
-A row is in one group at most, and every group has the same mechanism with draws of its own. What one neighbour does is
-at most so many *steps*, each of which one row comes into a group or goes from it: as many as rows of it are kept, twice
-as many where these are replaced. The mechanism of a group keeps a level for one step, and all steps together keep the
-level that is spent, wherever they are made:
+A row is in at most one group, and the groups get independent draws of one mechanism. Neighbours differ by at most k
+*steps*, each of which adds a row to a group or removes one: k is the contribution bound, or twice that where rows are
+replaced. The mechanism of a group has a level for one step, such that any k steps together keep the level that is
+spent:
 
-* one step (rows that come or go): the level itself. Groups that nobody changes say the same, so all of them together
-  cost what one costs (parallel composition).
-* (epsilon, delta), k steps: epsilon/k and delta/(1 + e^(epsilon/k) + ... + e^((k-1) epsilon/k)) each. Of m steps in one
-  group the epsilons add up and the deltas grow like that sum (group privacy); over groups both add up, and k steps in
-  one group are the worst.
-* Gaussian mu, k steps: mu/k each. Of m steps in one group mu adds up, over groups its square does.
+* k = 1 (add/remove): the level itself. A neighbour changes one group only, so all groups together cost what one costs
+  (parallel composition).
+* (epsilon, delta): epsilon/k and delta/(1 + e^(epsilon/k) + ... + e^((k-1) epsilon/k)) each. For m steps in one group
+  the epsilons add up and the deltas grow like that sum (group privacy); over groups both add up (composition), and k
+  steps in one group are the worst case.
+* Gaussian mu: mu/k each. For m steps in one group mu adds up, over groups its square does.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 IN_LEAST = ", of the group where that is least"
 BELOW = 1 - 1e-12
-"""What a rounded quotient is multiplied by, so that it lies below the exact one."""
+"""Factor that brings a rounded quotient below the exact one."""
 
 
 def level_of_step(level: Level, steps: int) -> Level:
-    """A level for one step, such that so many steps in any groups keep the level: see above.
+    """The level of one step, such that any `steps` steps together keep `level`: see above.
 
     Examples
     --------
@@ -64,113 +64,116 @@ def level_of_step(level: Level, steps: int) -> Level:
     if level.delta == 0:
         return PureDP(epsilon)
     growth = float(epsilon)
-    most = sum(math.exp(growth * i) for i in range(steps)) if growth * steps < 700 else math.inf
-    return ApproxDP(epsilon, Fraction(float(level.delta) / most * BELOW))
+    delta_growth = sum(math.exp(growth * i) for i in range(steps)) if growth * steps < 700 else math.inf
+    return ApproxDP(epsilon, Fraction(float(level.delta) / delta_growth * BELOW))
 
 
 @dataclass(frozen=True)
 class WholeTable:
-    """The grouping of one selection, of all rows."""
+    """The grouping with one selection, for all rows."""
 
-    def scope(self, whole: Scope) -> Scope:
-        """What one selection is about, of what the question is about as a whole."""
-        return whole
+    def scope(self, table_scope: Scope) -> Scope:
+        """The scope of one selection, from that of the whole query."""
+        return table_scope
 
-    def composition(self, whole: Scope) -> str:
-        """Why the level of one selection keeps the whole one, where these differ."""
+    def composition(self, table_scope: Scope) -> str:
+        """Why the level of one selection implies that of the whole answer, if the two differ; else empty."""
         return ""
 
     @property
     def public(self) -> dict[str, Any]:
-        """The grouping as plain data, for the question's."""
+        """The part of the query's `public` on the grouping."""
         return {}
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The same as ledgers keep it."""
+        """The part of the query's `identity` on the grouping."""
         return {}
 
-    def placed(self, kept: str) -> tuple[str, str]:
-        """Which rows of a unit take part, in words, for the middle and for the end of a question's sentence."""
-        return kept, ""
+    def sentence_clauses(self, rows_clause: str) -> tuple[str, str]:
+        """The clauses on rows and groups, for the middle and for the end of the question's sentence."""
+        return rows_clause, ""
 
     @property
-    def of_one(self) -> str:
-        """What a certificate is about that is not about the whole answer."""
+    def certificate_subject(self) -> str:
+        """What a certificate is about, if not the whole answer; else empty."""
         return ""
 
     def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        """What the engine will be asked."""
+        """The statement for the scores."""
         return scores.statement(source, unit, rows_each, secret)
 
-    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
-        """The private point, from what the engine returned."""
-        return scores.point(found)
+    def point(self, scores: Scores, engine_result: Mapping[str, Any]) -> Any:
+        """The exact scores, from the result of the statement. They are private."""
+        return scores.point(engine_result)
 
     def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
-        """What is released, as plain data."""
+        """Draw what is released, as plain data."""
         return selection.select(solution, point)
 
-    def selected(self, selection: Selection, released: Any) -> list[Any]:
-        """What was selected in every group, of what was released, which may come from a report."""
+    def selected_answers(self, selection: Selection, released: Any) -> list[Any]:
+        """The selected answer of every group, from released values, which may come from a report."""
         return [released]
 
-    def named(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> Any:
-        """The numbers of every selection by what they are called in the answer."""
+    def label_numbers(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> Any:
+        """The numbers of every selection by their names in the answer."""
         (row,) = rows
         return dict(zip(names, row, strict=True)) if names else row[0]
 
-    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
-        """What all selections say about the truth.
+    def after(self, selection: Selection, solution: Solution, answers: Sequence[Any], name: str, part: str) -> After:
+        """The confidence that the selected answers give.
 
         Parameters
         ----------
         selection : Selection
+            The selection of one group.
         solution : Solution
             Its design.
-        selected : list
-            What was selected, in every group.
+        answers : list
+            The selected answer of every group.
         name : str
-            What a single number is called.
+            The name of a single number.
         part : str
-            Which rows it is about, in words.
+            Clause on the rows that are used.
         """
-        (answer,) = selected
+        (answer,) = answers
         confidence = selection.confidence(solution, answer)
         return After(
             dict(zip(selection.names or (name,), confidence.ends, strict=True)) if confidence.ends else {},
-            given=selection.basis("", part),
+            given=selection.confidence_basis("", part),
             by_law=selection.by_law,
             probability_right=confidence.right,
             standard_error=confidence.error,
             rows_within=confidence.rows_within,
-            likely=selection.likely(solution, answer),
+            likely=selection.credible_interval(solution, answer),
         )
 
-    def heads(self, selection: Selection) -> tuple[str, ...]:
-        """The heads of the columns that say what a number is about."""
+    def column_headings(self, selection: Selection) -> tuple[str, ...]:
+        """The headings of the columns of keys and names."""
         return (selection.heading,)
 
 
 @dataclass(frozen=True, eq=False)
 class PublicKeys:
-    """The grouping of one selection for each of some public keys, with draws of their own: members as above.
+    """The grouping with one selection for each public key, drawn independently; members as in `WholeTable`.
 
     Attributes
     ----------
     keys : Keys
+        The public keys.
     """
 
     keys: Keys
 
-    def scope(self, whole: Scope) -> Scope:
-        """One group, of which one step is a row that comes or goes, at the level of such a step."""
-        return Scope(whole.rows, 1, "add-remove", level_of_step(whole.privacy, whole.steps))
+    def scope(self, table_scope: Scope) -> Scope:
+        """The scope of one group: one row added or removed, at the level of such a step."""
+        return Scope(table_scope.rows, 1, "add-remove", level_of_step(table_scope.privacy, table_scope.steps))
 
-    def composition(self, whole: Scope) -> str:
-        if whole.steps == 1:
+    def composition(self, table_scope: Scope) -> str:
+        if table_scope.steps == 1:
             return "one neighbour changes one group, so all groups together keep it"
-        return f"one neighbour makes at most {whole.steps} steps in all groups, which together keep {whole.privacy}"
+        steps = f"one neighbour makes at most {table_scope.steps} steps in all groups"
+        return f"{steps}, which together keep {table_scope.privacy}"
 
     @property
     def public(self) -> dict[str, Any]:
@@ -180,29 +183,29 @@ class PublicKeys:
     def identity(self) -> dict[str, Any]:
         return {"by": {"columns": list(self.keys.names), "keys": self.keys.fingerprint}}
 
-    def placed(self, kept: str) -> tuple[str, str]:
-        return "", f"{kept}, by {named(self.keys.names)}"
+    def sentence_clauses(self, rows_clause: str) -> tuple[str, str]:
+        return "", f"{rows_clause}, by {named(self.keys.names)}"
 
     @property
-    def of_one(self) -> str:
+    def certificate_subject(self) -> str:
         return "each group"
 
     def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         return scores.statement_by(source, unit, rows_each, secret, self.keys)
 
-    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
-        return scores.points(found, self.keys)
+    def point(self, scores: Scores, engine_result: Mapping[str, Any]) -> Any:
+        return scores.points(engine_result, self.keys)
 
     def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
         return selection.select_many(solution, point)
 
-    def selected(self, selection: Selection, released: Any) -> list[Any]:
-        plain = isinstance(released, list) and all(type(answer) is selection.plain for answer in released)
+    def selected_answers(self, selection: Selection, released: Any) -> list[Any]:
+        plain = isinstance(released, list) and all(type(answer) is selection.answer_type for answer in released)
         if not plain or len(released) != self.keys.size:
             raise InvalidInput(f"there are {self.keys.size} keys, and as many answers must be released.")
         return list(released)
 
-    def named(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> dict[Any, Any]:
+    def label_numbers(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> dict[Any, Any]:
         labels = self.keys.labels
         if not names:
             return {label: row[0] for label, row in zip(labels, rows, strict=True)}
@@ -213,63 +216,63 @@ class PublicKeys:
             for name, number in zip(names, row, strict=True)
         }
 
-    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
-        confidences = confidences_of(selection, solution, selected)
+    def after(self, selection: Selection, solution: Solution, answers: Sequence[Any], name: str, part: str) -> After:
+        confidences = confidences_of(selection, solution, answers)
         chances = [confidence.right for confidence in confidences]
-        known = [chance for chance in chances if chance is not None]
+        known_chances = [chance for chance in chances if chance is not None]
         ends = [confidence.ends for confidence in confidences]
         return After(
-            self.named(selection.names, ends) if any(ends) else {},
-            given=selection.basis(IN_LEAST, part),
+            self.label_numbers(selection.names, ends) if any(ends) else {},
+            given=selection.confidence_basis(IN_LEAST, part),
             by_law=selection.by_law,
-            probability_right=min(known) if len(known) == len(chances) else None,
+            probability_right=min(known_chances) if len(known_chances) == len(chances) else None,
             rows_within=confidences[0].rows_within,
         )
 
-    def heads(self, selection: Selection) -> tuple[str, ...]:
+    def column_headings(self, selection: Selection) -> tuple[str, ...]:
         return (*self.keys.names, selection.heading) if selection.names else self.keys.names
 
-    def written(self, names: Sequence[float], numbers: Sequence[Any]) -> list[list[Any]]:
-        """Numbers in the order of `named`, each after its key, as plain data."""
+    def plain_rows(self, names: Sequence[float], numbers: Sequence[Any]) -> list[list[Any]]:
+        """Numbers in the order of `label_numbers`, each after its key, as plain data."""
         keys = [[*key, *name] for key in self.keys.written for name in ([[name] for name in names] or [[]])]
         return [[*key, number] for key, number in zip(keys, numbers, strict=True)]
 
-    def table(self, selection: Selection, solution: Solution, selected: Sequence[Any]) -> pyarrow.Table:
-        """The keys, and for each its numbers, how likely they are right, and the ends of their intervals."""
+    def table(self, selection: Selection, solution: Solution, answers: Sequence[Any]) -> pyarrow.Table:
+        """Arrow table of the keys with their numbers, probabilities of being right, and interval ends."""
         import pyarrow
 
-        table, rows = self.keys.table, [selection.values(answer) for answer in selected]
-        confidences = confidences_of(selection, solution, selected)
-        for place, after in enumerate([f" {float(name):g}" for name in selection.names] or [""]):
-            table = table.append_column(f"value{after}", pyarrow.array(_plain([row[place] for row in rows])))
+        table, rows = self.keys.table, [selection.values(answer) for answer in answers]
+        confidences = confidences_of(selection, solution, answers)
+        for place, suffix in enumerate([f" {float(name):g}" for name in selection.names] or [""]):
+            table = table.append_column(f"value{suffix}", pyarrow.array(_plain([row[place] for row in rows])))
             if selection.states_chance:
                 chances = [confidence.right for confidence in confidences]
                 table = table.append_column("right", pyarrow.array(chances, pyarrow.float64()))
             for side, column in enumerate(("lower", "upper")) if confidences[0].ends else ():
                 ends = [confidence.ends[place][side] for confidence in confidences]
-                table = table.append_column(f"{column}{after}", pyarrow.array(_plain(ends)))
+                table = table.append_column(f"{column}{suffix}", pyarrow.array(_plain(ends)))
         return table
 
 
-def confidences_of(selection: Selection, solution: Solution, selected: Sequence[Any]) -> list[Confidence]:
-    """What each of many answers says about the truth; of equal answers it is worked out once."""
-    different = {str(answer): answer for answer in selected}
-    known = {name: selection.confidence(solution, answer) for name, answer in different.items()}
-    return [known[str(answer)] for answer in selected]
+def confidences_of(selection: Selection, solution: Solution, answers: Sequence[Any]) -> list[Confidence]:
+    """The confidence of each answer; computed once for equal answers."""
+    different = {str(answer): answer for answer in answers}
+    confidences = {name: selection.confidence(solution, answer) for name, answer in different.items()}
+    return [confidences[str(answer)] for answer in answers]
 
 
 def _plain(column: list[Any]) -> list[Any]:
-    """Whole numbers and truth values as they are; where one is neither, all of them as floats."""
+    """Return integers and booleans as they are; any other column as floats."""
     return column if all(isinstance(number, int) for number in column) else [float(number) for number in column]
 
 
 Grouping: TypeAlias = WholeTable | PublicKeys
 
 
-def grouping_of(by: Any, whole: Scope) -> Grouping:
-    """The grouping that `by=` asks for; an error unless it is none, or public keys that can be answered at a level."""
+def grouping_of(by: Any, table_scope: Scope) -> Grouping:
+    """Return the grouping for `by`: None, or public keys; refuse a level too small to share among them."""
     if by is None:
         return WholeTable()
     grouping = PublicKeys(require_keys(by))
-    require_releasable(grouping.scope(whole).privacy)
+    require_releasable(grouping.scope(table_scope).privacy)
     return grouping

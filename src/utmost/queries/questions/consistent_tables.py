@@ -1,7 +1,7 @@
-"""Tables of counts of the same rows that agree with each other, exactly: estimates made of one set of released tables.
+"""Tables of counts of the same rows that agree exactly: estimates from one set of released tables.
 
-Tables that are asked for one by one disagree about the same total. Here some tables of sums are released with noise,
-and all wanted ones are made of these by least squares, as fractions.
+Noisy tables that are released one by one disagree about common totals. Here some tables of sums are released with
+noise, and all wanted tables are least squares estimates from these, as fractions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 ALL: Any = ...
-"""Stands in a key for a column over which is summed."""
+"""Stands in a key for a column that is summed over."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,16 +37,16 @@ class ConsistentTables(CellStrategy):
     by : Keys
         The public values of every column.
     moves : "any" or "exchange"
-        What one row does to every table.
-    reach : int
-        How many rows one neighbour has.
-    most_rows : int, optional
-        How many rows take part at most; None where nobody said.
+        The sensitivity set of one row on each table.
+    rows_moved : int
+        The most rows by which neighbours differ.
+    most_rows : int or None
+        The most rows that can be used; None without a stated bound.
     """
 
     by: Keys
     moves: Moves
-    reach: int
+    rows_moved: int
     most_rows: int | None
 
     @property
@@ -61,30 +61,30 @@ class ConsistentTables(CellStrategy):
     @property
     @abstractmethod
     def keys(self) -> Sequence[Sequence[tuple[Any, ...]]]:
-        """The keys of every wanted table: a value for each column, `...` where the column is summed over."""
+        """The keys of every wanted table: a value for each column, or `...` if the column is summed over."""
 
     @property
     @abstractmethod
     def row_units(self) -> Sequence[int | None]:
-        """What a row counts as in every released table; None in one whose numbers are differences."""
+        """How much a row adds to every released table; None for one whose numbers are differences."""
 
     @abstractmethod
-    def tables(self, drawn: Sequence[Any]) -> Sequence[Any]:
-        """The wanted tables as exact fractions, estimated from the released ones."""
+    def tables(self, released_tables: Sequence[Any]) -> Sequence[Any]:
+        """Estimate the wanted tables from the released ones, as exact fractions."""
 
     @abstractmethod
     def whole_tables(self, tables: Sequence[Any]) -> Sequence[Any]:
-        """Whole numbers near to estimates, none below 0, that agree as well."""
+        """Round estimates to non-negative integers that still agree."""
 
     @property
     @abstractmethod
     def half_widths(self) -> Sequence[Floats]:
-        """Within which ±h every number of each wanted table lies with 95 %."""
+        """The 95 % half widths of every number of each wanted table."""
 
     @property
     @abstractmethod
-    def mean_sizes(self) -> Sequence[Floats]:
-        """How far off every number of each wanted table is on average."""
+    def mean_absolute_errors(self) -> Sequence[Floats]:
+        """The expected absolute error of every number of each wanted table."""
 
     @property
     @abstractmethod
@@ -93,11 +93,11 @@ class ConsistentTables(CellStrategy):
 
     @property
     @abstractmethod
-    def worst_is(self) -> str:
-        """Which number that is, in words."""
+    def worst_in_words(self) -> str:
+        """Which number `largest_variance` is of, in words."""
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {label: np.asarray(table).tolist() for label, table in zip(self.labels, drawn, strict=True)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {label: np.asarray(table).tolist() for label, table in zip(self.labels, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not released:
@@ -107,18 +107,18 @@ class ConsistentTables(CellStrategy):
         return self._by_key(self.tables(self._listed(released)))
 
     def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
-        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        """The answer as consistent non-negative integers, which are biased near 0."""
         return self._by_key(self.whole_tables(self.tables(self._listed(released))))
 
     def _listed(self, released: Mapping[str, Any]) -> list[Any]:
-        """The released tables, which may come from a report, as arrays."""
-        drawn = []
+        """Check the released tables, which may come from a report, and return them as arrays."""
+        released_tables = []
         for label, size in zip(self.labels, self.space.sizes, strict=True):
-            listed = released[label]
-            if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
+            numbers = released[label]
+            if not isinstance(numbers, list) or len(numbers) != size or not all(type(x) is int for x in numbers):
                 raise InvalidInput(f"the table {label} has {size} cells, and as many whole numbers must be released.")
-            drawn.append(np.array(listed, dtype=object))
-        return drawn
+            released_tables.append(np.array(numbers, dtype=object))
+        return released_tables
 
     def _by_key(self, tables: Sequence[Any]) -> dict[Any, Any]:
         return {
@@ -128,7 +128,7 @@ class ConsistentTables(CellStrategy):
         }
 
     def intervals(self, released: Mapping[str, Any]) -> dict[Any, tuple[Any, Any]]:
-        """Around the estimates; the ends are cut off at 0."""
+        """The 95 % intervals around the estimates, clamped at 0."""
         halves = self._by_key(self.half_widths)
         return {
             key: (max(0.0, float(number) - halves[key]), max(0.0, float(number) + halves[key]))
@@ -136,7 +136,7 @@ class ConsistentTables(CellStrategy):
         }
 
     def near_end(self, released: Mapping[str, Any], intervals: Mapping[Any, tuple[Any, Any]]) -> bool:
-        """Whether a released number of rows is within its noise's 95 % of the most rows there can be."""
+        """Whether a released number of rows is within the noise's 95 % half width of the most rows there can be."""
         if self.most_rows is None:
             return False
         tables = zip(self.labels, self.row_units, self.solution.mechanism.laws, strict=True)
@@ -147,41 +147,45 @@ class ConsistentTables(CellStrategy):
         )
 
     def average(self, loss: str) -> float:
-        return float(np.concatenate(list(self.mean_sizes)).mean())
+        return float(np.concatenate(list(self.mean_absolute_errors)).mean())
 
     def before(self, loss: str) -> Before:
-        """The expected absolute error, then the squared one that the noise is designed for."""
-        worst = max(float(sizes.max()) for sizes in self.mean_sizes)
+        """The expected absolute error, and the squared one that the noise is designed for."""
+        worst = max(float(sizes.max()) for sizes in self.mean_absolute_errors)
         squared = self.solution.value, self.largest_variance
-        return Before("absolute", self.average("absolute"), worst, holds=self.worst_is, squared=squared)
+        return Before("absolute", self.average("absolute"), worst, holds=self.worst_in_words, squared=squared)
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the variance of one number"
 
-    # ---- as data ----
+    # ---- plain data and tables ----
 
     def plain_value(self, value: Mapping[Any, Fraction]) -> list[dict[str, Any]]:
-        """Numbers by their keys as plain data, for JSON."""
+        """The numbers of every table as plain data, for JSON."""
         return [
             {"columns": list(columns), "numbers": [str(value[key]) for key in keys]}
             for columns, keys in zip(self.columns, self.keys, strict=True)
         ]
 
     def plain_intervals(self) -> list[dict[str, Any]]:
-        """How wide intervals are, as plain data, for JSON."""
+        """The half widths of intervals as plain data, for JSON."""
         return [
             {"columns": list(columns), "within": np.unique(halves).tolist()}
             for columns, halves in zip(self.columns, self.half_widths, strict=True)
         ]
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        """Arrow table with one row per number: its columns, their values (null if summed over), value and interval."""
         import pyarrow
 
         numbers, ends = self.estimates(released), self.intervals(released)
         keys = list(numbers)
-        of = [" × ".join(names) or "all" for names, listed in zip(self.columns, self.keys, strict=True) for _ in listed]
+        of = [
+            " × ".join(names) or "all"
+            for names, table_keys in zip(self.columns, self.keys, strict=True)
+            for _ in table_keys
+        ]
         columns: dict[str, Any] = {"columns": of}
         for i, (name, values) in enumerate(self.by.columns):
             kind = values.type if self.by.other is None else pyarrow.string()  # beside `other`, all are texts

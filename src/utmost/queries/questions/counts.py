@@ -1,13 +1,13 @@
-"""The question: how many rows have each of several conditions, which may overlap.
+"""Query: how many rows meet each of several conditions, which may overlap.
 
-Where the conditions' own text shows that no row has two of them, or that they lie inside each other, the noise is made
-for that: much less than overlapping counts need.
+If the text of the conditions shows that they are disjoint, or nested, the noise is calibrated to that: much less than
+overlapping counts need.
 
-**People** count in every condition that one of their rows fulfils, whichever rows these are. So a person who comes or
-goes moves every count by at most 1, any of them at once and all in one direction; one who is replaced moves each up,
-down or not at all. Conditions that no row has two of are no exception: one row has the first, another the second. Where
-a condition implies the next one, a person who has the first has the next, too: then each person is in one cell at
-most, that of the innermost condition that a row of theirs fulfils.
+**People** count in every condition that any of their rows meets. So adding or removing a person changes every count by
+at most 1, any of them at once and all in the same direction; replacing one changes each by -1, 0 or 1. This also holds
+for conditions that are disjoint by row: different rows of a person may meet different ones. If conditions are nested, a
+person who meets one meets all later ones, too: then each person is in at most one cell, that of the innermost condition
+that any of their rows meets.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COMPLETE = "every row has one of these conditions, so their sum, how many rows t
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Counts(CellCounts):
-    """How many rows, or people, have each condition; one row may have all of them."""
+    """The number of rows, or people, that meet each condition; a row may meet several."""
 
     name = "counts"
     summary = "how many rows have each of several conditions"
@@ -55,66 +55,69 @@ class Counts(CellCounts):
 
     conditions: Mapping[str, Where]
     one_row: bool = False
-    """Of people: whether one row of each was used, as before version 0.3; a report may say so."""
+    """For people: whether they are counted by one random row each, as before version 0.3; a report may say so."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
-        listed = {name: where_from_text(w) if isinstance(w, str) else w for name, w in dict(self.conditions).items()}
-        if not 1 <= len(listed) <= MOST_CONDITIONS:
+        self.set_fields(loss=as_loss(self.loss))
+        conditions = {
+            name: where_from_text(w) if isinstance(w, str) else w for name, w in dict(self.conditions).items()
+        }
+        if not 1 <= len(conditions) <= MOST_CONDITIONS:
             raise InvalidInput(
-                f"there are {len(listed)} conditions; give 1 to {MOST_CONDITIONS}: all of them share one level."
+                f"there are {len(conditions)} conditions; give 1 to {MOST_CONDITIONS}: all of them share one level."
             )
-        self.settle(conditions=listed, of=as_of(self.of, self.terms.unit))
+        self.set_fields(conditions=conditions, of=as_of(self.of, self.terms.unit))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the counts are called."""
+        """The names of the counts."""
         return tuple(self.conditions)
 
     @property
     def words(self) -> str:
-        return f"How many {self.of}{self.kept_within} have each of: {'; '.join(map(str, self.conditions.values()))}?"
+        conditions = "; ".join(map(str, self.conditions.values()))
+        return f"How many {self.of}{self.rows_clause_mid_sentence} have each of: {conditions}?"
 
     @property
     def public(self) -> dict[str, Any]:
         texts = {name: where.text for name, where in self.conditions.items()}
-        asked = {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
+        parameters = {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
         by_any_row = {"one_row": False} if self.by_any_row else {}
-        return {**asked, **by_any_row, **(NOISY_TOTAL if self.total == "noisy" else {})}
+        return {**parameters, **by_any_row, **(NOISY_TOTAL if self.total == "noisy" else {})}
 
     @property
     def by_any_row(self) -> bool:
-        """Whether people count in every condition that a row of theirs fulfils."""
+        """Whether people count in every condition that any of their rows meets."""
         return self.of_people and not self.one_row
 
     @property
-    def of_one_row(self) -> bool:
+    def uses_one_row_each(self) -> bool:
         return self.of_people and self.one_row
 
     @cached_property
     def relation(self) -> Relation:
-        """How the conditions lie to each other, from their text: of rows, or of people, who have several rows."""
+        """Whether the conditions are disjoint, nested or overlapping, by their text; of rows, or of people."""
         texts = [where.text for where in self.conditions.values() if where.text is not None]
         of_rows = relation(texts) if len(texts) > 1 else OVERLAPPING
         return OVERLAPPING if self.by_any_row and of_rows.kind == "disjoint" else of_rows
 
     @property
     def chain(self) -> tuple[str, ...]:
-        """The names of nested counts, the innermost first; empty where they are not nested."""
+        """The names of nested counts, the innermost first; empty if they are not nested."""
         return tuple(self.names[place] for place in self.relation.chain)
 
     @property
     def total(self) -> Total:
-        """Whether the sum of all counts is published, where every row has exactly one of the conditions."""
+        """Whether the sum of all counts is published or noisy, if every row meets exactly one of the conditions."""
         return total_of(self.terms, self.relation.complete)
 
     @property
     def lattice(self) -> Lattice:
-        """Disjoint counts, the cells between nested ones, or counts that overlap, and what one neighbour adds to them.
+        """The space of disjoint counts, of the cells between nested ones, or of overlapping counts.
 
-        A row that comes or goes moves overlapping counts all in one direction; one that is replaced moves each up,
-        down or not at all.
+        A row that is added or removed changes overlapping counts all in one direction; one that is replaced changes
+        each by -1, 0 or 1.
         """
         moves: Moves = self.terms.moves
         if self.relation.kind == "overlapping":

@@ -1,7 +1,7 @@
-"""Yes or no: whether a sum over rows is at least a border.
+"""Yes or no: whether a sum over rows reaches a threshold.
 
-Each row adds an integer between two public ends (`Summand`): a vote adds 1 or -1, a row that is counted adds 1. The sum
-lies on a line; its sensitivity follows from these ends, the rows of a neighbour and the adjacency.
+Each row adds an integer between two public ends (`Summand`): a vote adds 1 or -1, a counted row adds 1. The sensitivity
+of the sum follows from these ends, the contribution bound and the adjacency.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LOSSES = ("zero-one",)
 NOTHING = 1e-6
-"""Where the chance of yes differs by no more between any two points, the answer is the same whatever the table says."""
+"""If the probability of yes varies by no more over all points, the answer is practically constant."""
 ALWAYS_THE_SAME = (
     "under this prior the answer that is right most often is the same whatever the table says; give a prior, or a "
     "larger epsilon"
@@ -47,9 +47,9 @@ class Summand:
     Attributes
     ----------
     ends : pair of int
-        Between which integers it lies, 0 among them.
+        The range of the integer; it contains 0.
     contribution : callable
-        The expression, of a table and a condition.
+        Returns the expression, for a table and a condition.
     """
 
     ends: tuple[int, int]
@@ -62,16 +62,16 @@ ONES = Summand((0, 1), ones)
 
 @dataclass(frozen=True)
 class RowSum(Scores):
-    """A sum over rows, by the name of "yes".
+    """A sum over rows, computed under the name "yes".
 
     Attributes
     ----------
     summand : Summand
         What a row adds.
     where : Where
-        The condition that it is about.
+        The condition.
     space : Line
-        Where the sum lies.
+        The range of the sum, with its sensitivity.
     """
 
     summand: Summand
@@ -87,15 +87,15 @@ class RowSum(Scores):
     def _contributions(self, source: Source) -> dict[str, Contribution]:
         return {"yes": self.summand.contribution(source, self.where.given)}
 
-    def point(self, found: Mapping[str, int]) -> int:
-        return self.space.clamp(found["yes"])
+    def point(self, engine_result: Mapping[str, int]) -> int:
+        return self.space.clamp(engine_result["yes"])
 
-    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
-        return np.clip(found["yes"], *self.space.ends)
+    def points(self, engine_result: Mapping[str, Any], keys: Keys) -> Any:
+        return np.clip(engine_result["yes"], *self.space.ends)
 
 
 def row_sum(summand: Summand, where: Where, scope: Scope, unit: Unit) -> RowSum | TieredSum:
-    """A sum over the rows of a scope, in one integer for every tier where the unit has tiers."""
+    """The sum over the rows of a scope; one sum for every tier, if the unit has tiers."""
     if unit.tiers:
         return TieredSum(summand.ends, summand.contribution, where, scope, unit)
     return RowSum(summand, where, scope.line(summand.ends))
@@ -103,22 +103,22 @@ def row_sum(summand: Summand, where: Where, scope: Scope, unit: Unit) -> RowSum 
 
 @dataclass(frozen=True, eq=False)
 class Decision(Selection):
-    """Whether an integer on a line is at least a border.
+    """Whether an integer reaches a threshold.
 
     Attributes
     ----------
     space : Line
-        Where the integer lies, and its sensitivity.
+        The range of the integer, with its sensitivity.
     border : int
-        The least integer of which the answer is yes.
+        The threshold: the least integer with the answer yes.
     privacy : Level
-        What the answer keeps for one neighbour on the line.
+        The privacy level of the answer.
     prior : array or None
         A probability for each integer, in increasing order; None is uniform.
     """
 
     label: ClassVar = "yes"
-    plain: ClassVar = bool
+    answer_type: ClassVar = bool
 
     space: Line
     border: int
@@ -126,7 +126,7 @@ class Decision(Selection):
     prior: Floats | None
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": "zero-one", "prior": self.prior, "border": self.border}
 
     def design(self) -> Solution:
@@ -142,27 +142,27 @@ class Decision(Selection):
     def select_many(self, solution: Solution, points: Any) -> list[bool]:
         return [bool(answer) for answer in solution.mechanism.sample_many(points)]
 
-    def require(self, selected: Any) -> None:
-        require_yes_or_no(selected)
+    def require(self, answer: Any) -> None:
+        require_yes_or_no(answer)
 
-    def values(self, selected: Any) -> tuple[bool]:
-        return (bool(selected),)
+    def values(self, answer: Any) -> tuple[bool]:
+        return (bool(answer),)
 
     def before(self, solution: Solution) -> Before:
         return Before("zero-one", solution.value, float(solution.mechanism.wrong.max()))
 
-    def confidence(self, solution: Solution, selected: bool) -> Confidence:
+    def confidence(self, solution: Solution, answer: bool) -> Confidence:
         blocks = solution.mechanism
-        chances = blocks.masses(self.space, self.prior) * (blocks.yes if selected else 1 - blocks.yes)
-        right = chances[blocks.no :] if selected else chances[: blocks.no]
+        chances = blocks.masses(self.space, self.prior) * (blocks.yes if answer else 1 - blocks.yes)
+        right = chances[blocks.no :] if answer else chances[: blocks.no]
         return Confidence(right=float(right.sum() / chances.sum()) if chances.sum() > 0 else 0.5)
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return under_prior(self.prior, of_groups, part)
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
-        others = choice_alternatives(self.space, self.border, self.privacy, self.prior)
-        return {"Utmost": {"zero-one": solution.value}, **others}
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
+        alternatives = choice_alternatives(self.space, self.border, self.privacy, self.prior)
+        return {"Utmost": {"zero-one": solution.value}, **alternatives}
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
         yes = solution.mechanism.yes
@@ -170,14 +170,14 @@ class Decision(Selection):
 
 
 def decision(scores: RowSum | TieredSum, border: int, privacy: Level, prior: Floats | None) -> Selection:
-    """The selection by a sum: whether it, or that of all tiers, is at least a border."""
+    """The selection whether a sum, or the sum over all tiers, reaches a threshold."""
     if isinstance(scores, TieredSum):
         return TieredDecision(scores.space, border, privacy, scores.unit)
     return Decision(scores.space, border, privacy, prior)
 
 
-def judged_by(scores: RowSum | TieredSum, loss: Any, prior: Any, privacy: Level) -> dict[str, Any]:
-    """The loss and the prior of a decision, checked."""
+def checked_loss_and_prior(scores: RowSum | TieredSum, loss: Any, prior: Any, privacy: Level) -> dict[str, Any]:
+    """Check the loss and the prior of a decision, and return both."""
     loss = as_loss(loss, LOSSES)
     if isinstance(scores, TieredSum):
         require_uniform(scores.space, prior, privacy)
@@ -185,25 +185,25 @@ def judged_by(scores: RowSum | TieredSum, loss: Any, prior: Any, privacy: Level)
     return {"loss": loss, "prior": line_prior(scores.space, prior)}
 
 
-def require_yes_or_no(selected: Any) -> None:
-    """Refuse what is neither yes nor no."""
-    if not isinstance(selected, bool):
+def require_yes_or_no(answer: Any) -> None:
+    """Refuse a released value that is neither true nor false."""
+    if not isinstance(answer, bool):
         raise InvalidInput("what is released is yes or no: true or false.")
 
 
 def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats | None) -> dict[str, dict[str, float]]:
-    """The expected zero-one losses of adding noise and comparing with the border, by name.
+    """Expected zero-one losses of comparing a noisy number with the threshold, by name of the noise.
 
-    Noise errs at a point j steps behind the border with probability T(j + 1), T(t) = Pr[noise >= t].
+    At the point j steps behind the first one of its side, noise errs with probability T(j + 1), T(t) = Pr[noise >= t].
     """
     yes, no = line.last - first_yes + 1, first_yes - line.first
     losses = {}
-    for name, (tail, wide) in tails(line.reach, line.reach, level).items():
-        errors = tail(np.arange(1.0, min(max(yes, no), wide) + 1))
+    for name, (tail, width) in tails(line.reach, line.reach, level).items():
+        errors = tail(np.arange(1.0, min(max(yes, no), width) + 1))
         if prior is None:
             value = (errors[:yes].sum() + errors[:no].sum()) / line.points
         else:
-            behind = np.concatenate([np.arange(no)[::-1], np.arange(yes)])
-            value = prior @ np.where(behind < len(errors), errors[np.minimum(behind, len(errors) - 1)], 0.0)
+            steps = np.concatenate([np.arange(no)[::-1], np.arange(yes)])
+            value = prior @ np.where(steps < len(errors), errors[np.minimum(steps, len(errors) - 1)], 0.0)
         losses[name] = {"zero-one": float(value)}
     return losses

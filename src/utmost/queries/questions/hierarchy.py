@@ -1,7 +1,7 @@
-"""The question: how many rows each node of a public hierarchy has: countries, their regions, the towns of these.
+"""Query: how many rows each node of a public hierarchy has, such as countries, their regions, and towns in these.
 
-Every level is a table of the same rows. Some of them are released with noise, and the counts of all nodes are made of
-these by least squares: the towns of a region add up to the region, exactly.
+Every level is a table of the same rows. Some levels are released with noise, and the counts of all nodes are least
+squares estimates from these: the towns of a region add up to the region, exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from utmost.queries.keys import Keys, named, require_keys
 from utmost.queries.options import Option
 from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts
 from utmost.queries.questions.consistent_tables import ALL, ConsistentTables
-from utmost.queries.questions.question import asking
+from utmost.queries.questions.question import question_in_words
 from utmost.queries.units import MOST_ROWS
 from utmost.space.integers import Tables
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class KeyTree:
-    """Public keys as the leaves of a tree, whose nodes are the values of the first 0, 1, ... levels.
+    """Public keys as the leaves of a tree; nodes are the combinations of values of the first 0, 1, ... levels.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class KeyTree:
 
     @cached_property
     def leaves(self) -> list[tuple[Any, ...]]:
-        """The way to every leaf, and its place among the keys, families together."""
+        """For every leaf, its values from the root on and its index among the keys; siblings are adjacent."""
         columns = {
             name: column.to_pylist() for name, column in zip(self.keys.names, self.keys.table.columns, strict=True)
         }
@@ -67,22 +67,22 @@ class KeyTree:
 
     @cached_property
     def nodes(self) -> list[list[tuple[Any, ...]]]:
-        """The nodes of every level, the root first, by the values on their way; families together."""
+        """The nodes of every level, the root first, each by its values from the root on; siblings are adjacent."""
         return [list(dict.fromkeys(leaf[:depth] for leaf in self.leaves)) for depth in range(len(self.levels) + 1)]
 
     @cached_property
     def children(self) -> Tree:
-        """How many children every node has."""
+        """The number of children of every node, by level."""
         levels = []
-        for depth, (above, below) in enumerate(pairwise(self.nodes)):
-            many = dict.fromkeys(above, 0)
-            for node in below:
-                many[node[:depth]] += 1
-            levels.append(tuple(many.values()))
+        for depth, (parents, nodes) in enumerate(pairwise(self.nodes)):
+            numbers = dict.fromkeys(parents, 0)
+            for node in nodes:
+                numbers[node[:depth]] += 1
+            levels.append(tuple(numbers.values()))
         return tuple(levels)
 
     def sums(self, counts: Any) -> list[Any]:
-        """The counts of the nodes of every level, the root first, from those of the keys."""
+        """Sum the counts of the keys to those of the nodes of every level, the root first."""
         levels = [np.asarray(counts)[[leaf[-1] for leaf in self.leaves]]]
         for children in reversed(self.children):
             levels.insert(0, np.add.reduceat(levels[0], np.cumsum((0, *children))[:-1]))
@@ -103,7 +103,7 @@ class TreeLevels(ConsistentTables):
 
     @cached_property
     def hierarchy(self) -> Hierarchy:
-        """How counts are made of released levels; from a report, the solution may be anything."""
+        """The least squares estimator of the solution; refuses one of another hierarchy, which a report may hold."""
         from utmost.theory.workload.problem import hierarchy_of
 
         hierarchy = hierarchy_of(self.solution.problem.data, self.solution.mechanism)
@@ -115,7 +115,7 @@ class TreeLevels(ConsistentTables):
     def space(self) -> Tables:
         grain, most = self.hierarchy.grain, self.most_rows
         sizes = tuple(len(self.tree.nodes[level]) for level in self.hierarchy.strategy)
-        return Tables(sizes, self.moves, self.reach * grain, None if most is None else most * grain)
+        return Tables(sizes, self.moves, self.rows_moved * grain, None if most is None else most * grain)
 
     @property
     def labels(self) -> list[str]:
@@ -126,7 +126,7 @@ class TreeLevels(ConsistentTables):
         return [self.hierarchy.grain] * len(self.hierarchy.strategy)
 
     def point(self, cells: Mapping[str, Any]) -> list[Any]:
-        """The levels to be released, each summed up from the leaves, cut to the most rows there can be."""
+        """The exact levels to release, each summed from the leaves and clamped to the most rows there can be."""
         counts, grain = self.tree.sums(cells["count"]), self.hierarchy.grain
         most = MOST_ROWS if self.most_rows is None else self.most_rows
         kind = object if most * grain > 2**60 else np.int64
@@ -145,26 +145,29 @@ class TreeLevels(ConsistentTables):
             for depth, nodes in enumerate(self.tree.nodes)
         ]
 
-    def tables(self, drawn: Sequence[Any]) -> list[Any]:
-        return list(self.hierarchy.estimate(drawn))
+    def tables(self, released_tables: Sequence[Any]) -> list[Any]:
+        return list(self.hierarchy.estimate(released_tables))
 
     def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
         from utmost.theory.workload.design.consistent_tables import apportion
 
-        whole = [np.array([max(0, round(float(tables[0][0])))])]
+        rounded_levels = [np.array([max(0, round(float(tables[0][0])))])]
         for children, table in zip(self.tree.children, tables[1:], strict=True):
-            below = np.asarray(table, dtype=float)
+            estimates = np.asarray(table, dtype=float)
             ends = np.cumsum((0, *children)).tolist()
-            parts = [apportion(int(total), below[a:b]) for total, (a, b) in zip(whole[-1], pairwise(ends), strict=True)]
-            whole.append(np.concatenate(parts))
-        return whole
+            parts = [
+                apportion(int(total), estimates[a:b])
+                for total, (a, b) in zip(rounded_levels[-1], pairwise(ends), strict=True)
+            ]
+            rounded_levels.append(np.concatenate(parts))
+        return rounded_levels
 
     @cached_property
     def half_widths(self) -> list[Floats]:
         return list(self.hierarchy.half_widths(CONFIDENCE))
 
     @cached_property
-    def mean_sizes(self) -> list[Floats]:
+    def mean_absolute_errors(self) -> list[Floats]:
         return list(self.hierarchy.mean_sizes())
 
     @property
@@ -172,13 +175,13 @@ class TreeLevels(ConsistentTables):
         return max(float(level.max()) for level in self.hierarchy.variances)
 
     @property
-    def worst_is(self) -> str:
+    def worst_in_words(self) -> str:
         return "the worst is the node of the largest error"
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
         from utmost.theory.workload.design.marginals import even_noise
 
-        even = even_noise(tuple(len(nodes) for nodes in self.tree.nodes), self.moves, self.reach, level)
+        even = even_noise(tuple(len(nodes) for nodes in self.tree.nodes), self.moves, self.rows_moved, level)
         ours = {"absolute": self.average("absolute"), "squared": self.solution.value}
         return {"Utmost": ours, "each level at an equal share": even}
 
@@ -192,7 +195,7 @@ class TreeLevels(ConsistentTables):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HierarchyOf(CellCounts):
-    """How many rows each node of a hierarchy has, from the total to the finest level.
+    """The number of rows of each node of a hierarchy, from the total to the finest level.
 
     Attributes
     ----------
@@ -204,7 +207,7 @@ class HierarchyOf(CellCounts):
 
     name = "hierarchy"
     summary = "how many rows each node of a public hierarchy has, in agreement"
-    options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
+    options: ClassVar[tuple[Option, ...]] = ()  # commands have no form for keys
 
     loss: str = "squared"
     by: Keys
@@ -220,7 +223,7 @@ class HierarchyOf(CellCounts):
             )
         if keys.other is not None:
             raise InvalidInput("a hierarchy lists its nodes; leave other out, or make it a node of its own.")
-        self.settle(loss="squared", levels=tuple(levels))
+        self.set_fields(loss="squared", levels=tuple(levels))
 
     @cached_property
     def tree(self) -> KeyTree:
@@ -229,22 +232,24 @@ class HierarchyOf(CellCounts):
 
     @property
     def words(self) -> str:
-        return asking(
-            f"How many rows are there in all, and {', '.join(f'by {x}' for x in self.levels)}", self.where, self.kept
+        return question_in_words(
+            f"How many rows are there in all, and {', '.join(f'by {x}' for x in self.levels)}",
+            self.where,
+            self.rows_clause,
         )
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"levels": list(self.levels), "by": self.by.public, "where": self.where.text}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters = {"levels": list(self.levels), "by": self.by.public, "where": self.where.text}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def identity(self) -> dict[str, Any]:
         return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "workload": self.workload.of}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "workload": self.workload.of}
 
     @cached_property
     def workload(self) -> Workload:
@@ -260,7 +265,7 @@ class HierarchyOf(CellCounts):
             solution=self.solution,
             by=self.by,
             moves=self.terms.moves,
-            reach=self.rows_moved,
+            rows_moved=self.rows_moved,
             most_rows=self.most_rows,
             tree=self.tree,
         )
@@ -284,9 +289,9 @@ class HierarchyOf(CellCounts):
         return self.strategy.plain_intervals()
 
     def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
-        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        """The answer as consistent non-negative integers, which are biased near 0."""
         return self.strategy.rounded(released)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        """Arrow table with one row per number: its columns, their values (null if summed over), value and interval."""
         return self.strategy.table(released)

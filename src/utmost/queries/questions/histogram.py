@@ -1,4 +1,4 @@
-"""The question: how many rows does each category of one or two columns have."""
+"""Query: how many rows each category of one or two columns has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from utmost.queries.questions.cell_counts import (
     Total,
     total_of,
 )
-from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.queries.questions.question import as_loss, as_of, question_in_words
 from utmost.space.integers import Lattice, Moves
 
 PUBLISHED = "the cells hold every row, so their sum, how many rows there are, is published with them"
@@ -31,12 +31,12 @@ PUBLISHED = "the cells hold every row, so their sum, how many rows there are, is
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Histogram(CellCounts):
-    """How many rows each category has; values that are not listed are dropped, or counted under the name `other`."""
+    """The number of rows of each category; unlisted values are dropped, or counted under the name `other`."""
 
     name = "histogram"
     summary = "how many rows each category of a column has"
     options: ClassVar = (COLUMN, CATEGORIES, OTHER, WHERE, OF)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     categories: Any
     """[(column, [value, ...]), ...]"""
@@ -44,30 +44,30 @@ class Histogram(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
-        listed = tuple((as_column(name), as_bins(values) or tuple(values)) for name, values in self.categories)
+        self.set_fields(loss=as_loss(self.loss))
+        categories = tuple((as_column(name), as_bins(values) or tuple(values)) for name, values in self.categories)
         other = plain(self.other)
-        named = isinstance(other, str) and other.strip()
-        if other is not None and (not named or any(other in labels_of(values) for _, values in listed)):
+        is_name = isinstance(other, str) and other.strip()
+        if other is not None and (not is_name or any(other in labels_of(values) for _, values in categories)):
             raise InvalidInput(
                 f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
             )
-        self.settle(categories=listed, other=other, of=as_of(self.of, self.terms.unit))
+        self.set_fields(categories=categories, other=other, of=as_of(self.of, self.terms.unit))
         if len(set(self.names)) < len(self.names):
-            again = next(i for i, name in enumerate(self.names) if name in self.names[:i])
-            first = self.names.index(self.names[again])  # not the name: the list may be a private column by mistake
+            second = next(i for i, name in enumerate(self.names) if name in self.names[:i])
+            first = self.names.index(self.names[second])  # not the name: the list may be a private column by mistake
             raise InvalidInput(
-                f"cells {first + 1} and {again + 1} would have the same name; list every category once, or rename "
+                f"cells {first + 1} and {second + 1} would have the same name; list every category once, or rename "
                 "`other`."
             )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the cells are called."""
-        more = [] if self.other is None else [self.other]
+        """The names of the cells."""
+        other_labels = [] if self.other is None else [self.other]
         return tuple(
             ", ".join(label)
-            for label in product(*([*map(str, labels_of(values)), *more] for _, values in self.categories))
+            for label in product(*([*map(str, labels_of(values)), *other_labels] for _, values in self.categories))
         )
 
     @property
@@ -81,10 +81,10 @@ class Histogram(CellCounts):
     @property
     def words(self) -> str:
         columns = " and ".join(name for name, _ in self.categories)
-        return asking(f"How many {self.of} are there by {columns}", self.where, self.kept)
+        return question_in_words(f"How many {self.of} are there by {columns}", self.where, self.rows_clause)
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return IN_ONE_GROUP
 
     @property
@@ -108,7 +108,7 @@ class Histogram(CellCounts):
 
     @property
     def total(self) -> Total:
-        """Whether the sum of all cells is published, where every row is in one of them."""
+        """Whether the sum of all cells is published or noisy, if every row is in one of them."""
         return total_of(self.terms, self.other is not None and not self.where and len(self.names) > 1)
 
     @property
@@ -133,8 +133,8 @@ def _of_column(column: str, categories: Any) -> Any:
     return categories if isinstance(categories, Bins) else as_categories(column, categories)
 
 
-def as_listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
-    """One or two columns with their categories."""
+def as_column_categories(column: Any, categories: Any) -> list[tuple[str, Any]]:
+    """Return one or two columns, each with its categories, as a list of pairs."""
     if isinstance(column, str):
         return [(plain(column), _of_column(column, categories))]
     texts = isinstance(column, Sequence) and all(isinstance(name, str) for name in column)
@@ -146,4 +146,4 @@ def as_listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
             "a histogram is over one column and its categories, or two columns and a list of categories for each: "
             "histogram(['town', 'agrees'], [['Briar', 'Ash'], ['yes', 'no']], ...)."
         )
-    return [(name, _of_column(name, found)) for name, found in zip(names, lists, strict=True)]
+    return [(name, _of_column(name, column_categories)) for name, column_categories in zip(names, lists, strict=True)]

@@ -1,4 +1,4 @@
-"""Where released integers may lie: clamped to it beforehand, and whether a released number comes near an end."""
+"""The range of released integers: clamping to it, and whether a released integer is near an end of it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from utmost.queries.groups import LARGEST
 from utmost.space.integers import Lattice
 
 
-def reaches_an_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) -> bool:
-    """Whether one of several released lists of integers comes within its noise of an end that it is clamped to."""
+def is_near_end(numbers: Sequence[Sequence[int]], half_width: int, space: Lattice) -> bool:
+    """Whether a released integer of any list is within `half_width` (the half width of noise) of a clamping end."""
     if space.lower is None or space.upper is None:
         return False
-    largest, least = max(max(each, default=0) for each in numbers), min(min(each, default=0) for each in numbers)
-    return bool(largest + half >= space.upper or (space.lower < 0 and least - half <= space.lower))
+    largest, smallest = max(max(part, default=0) for part in numbers), min(min(part, default=0) for part in numbers)
+    return bool(largest + half_width >= space.upper or (space.lower < 0 and smallest - half_width <= space.lower))
 
 
 def clip_to(integers: NDArray[Any], space: Lattice) -> NDArray[Any]:
-    """Integers clamped to where they lie, and those of 64 bits to what these hold with noise."""
+    """Clamp integers to their space; those of 64 bits also to the range that leaves room for noise."""
     is_bounded, is_wide = space.lower is not None and space.upper is not None, integers.dtype == object
     if is_wide:
         return np.asarray(np.clip(integers, space.lower, space.upper)) if is_bounded else integers

@@ -1,4 +1,4 @@
-"""The questions that can be asked, as lists, forms and commands show them."""
+"""Entries of queries in lists, forms and commands."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from utmost.queries.questions.question import Question
 
 @dataclass(frozen=True)
 class Kind:
-    """One question that can be asked.
+    """The entry of a query.
 
     Attributes
     ----------
     name : str
-        The session's method that asks it.
+        The name of the session's method.
     summary : str
-        What it asks, in half a line.
+        The question in half a line.
     options : tuple of Option
-        Its parameters beside `privacy`, in the order of the method's.
+        Its parameters beside `privacy`, in the order of the method.
     needs_most : bool
-        Whether its mechanism, or what is said of its accuracy, needs to know how many rows there are at most.
+        Whether the mechanism, or the statement of its accuracy, needs a public bound on the number of rows.
     """
 
     name: str
@@ -31,9 +31,9 @@ class Kind:
     needs_most: bool = False
 
 
-def kind_of(asked: type[Aggregate] | type[Question]) -> Kind:
-    """How an aggregate, or a query that is none, is listed."""
-    needs_most = issubclass(asked, Question) and asked.needs_most
-    name = asked.name
+def kind_of(query_class: type[Aggregate] | type[Question]) -> Kind:
+    """The entry of an aggregate, or of a query that is not an aggregate."""
+    needs_most = issubclass(query_class, Question) and query_class.needs_most
+    name = query_class.name
     assert isinstance(name, str), "a class of queries with several names has no entry of its own"
-    return Kind(name, asked.summary, asked.options, needs_most)
+    return Kind(name, query_class.summary, query_class.options, needs_most)

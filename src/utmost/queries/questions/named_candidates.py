@@ -1,4 +1,4 @@
-"""One of several candidates, named by how many rows each has: a winner, or a quantile."""
+"""Selection of one of several candidates by their numbers of rows: a winner, or a quantile."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tally(Scores):
-    """How many rows each of several cells holds, such as those nearest to each candidate.
+    """The counts of several disjoint cells, such as the rows nearest to each candidate.
 
     Attributes
     ----------
     cells : callable
-        The cells of a table.
+        Returns the cells, for a table.
     space : Tallies
-        Where the numbers of rows lie.
+        The space of the counts, with its sensitivity.
     where : Where
         Which rows are counted.
     """
@@ -48,48 +48,48 @@ class Tally(Scores):
         return tally_statement(source, unit, rows_each, self.cells(source), self.where.given, secret)
 
     def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
-        counted = {"rows": ones(source, self.where.given)}
-        return grouped_statement(source, unit, rows_each, keys, counted, secret, within=self.cells(source))
+        contributions = {"rows": ones(source, self.where.given)}
+        return grouped_statement(source, unit, rows_each, keys, contributions, secret, within=self.cells(source))
 
-    def point(self, found: Mapping[str, int]) -> Any:
-        """The tally with every cell at most all rows, which moves neighbours no farther apart."""
-        return [min(max(found[f"c{i}"], 0), self.space.rows) for i in range(self.space.cells)]
+    def point(self, engine_result: Mapping[str, int]) -> Any:
+        """The exact counts, each clamped to the most rows there can be; clamping keeps the sensitivity."""
+        return [min(max(engine_result[f"c{i}"], 0), self.space.rows) for i in range(self.space.cells)]
 
-    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
-        return np.clip(found["rows"], 0, self.space.rows).reshape(keys.size, self.space.cells)
+    def points(self, engine_result: Mapping[str, Any], keys: Keys) -> Any:
+        return np.clip(engine_result["rows"], 0, self.space.rows).reshape(keys.size, self.space.cells)
 
 
 @dataclass(frozen=True)
 class LongTally(Tally):
-    """The same for up to a million cells: those that hold no row are not listed by the engine."""
+    """The same for up to a million cells; the engine lists only cells with rows."""
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         return tally_groups(source, unit, rows_each, self.cells(source), self.where.given, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return np.clip(found["rows"], 0, self.space.rows)
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        return np.clip(engine_result["rows"], 0, self.space.rows)
 
 
 @dataclass(frozen=True, eq=False)
 class NamedCandidate(Selection):
-    """Which of several candidates is right.
+    """The selection of one of several candidates.
 
     Attributes
     ----------
     space : Tallies
-        Where the numbers of rows lie, and what one neighbour does to them.
+        The space of the counts, with its sensitivity.
     labels : sequence
-        What the candidates are called, in order.
+        The names of the candidates, in order.
     privacy : Level
-        What the answer keeps for one neighbour.
+        The privacy level of the answer.
     loss : str
-        What the mechanism is best for.
+        The loss that the mechanism is designed for.
     prior : dict or None
         The probability of each tally; None is uniform.
     """
 
     label: ClassVar = "place"
-    plain: ClassVar = int
+    answer_type: ClassVar = int
 
     space: Tallies
     labels: Sequence[Any]
@@ -98,18 +98,18 @@ class NamedCandidate(Selection):
     prior: Mapping[Any, float] | None
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": self.loss, "prior": self.prior}
 
-    def require(self, selected: Any) -> None:
-        if type(selected) is not int or not 0 <= selected < len(self.labels):
+    def require(self, answer: Any) -> None:
+        if type(answer) is not int or not 0 <= answer < len(self.labels):
             raise InvalidInput("what is released is the place of a candidate.")
 
-    def values(self, selected: int) -> tuple[Any]:
-        return (self.labels[selected],)
+    def values(self, answer: int) -> tuple[Any]:
+        return (self.labels[answer],)
 
     def facts(self, solution: Solution) -> ChoiceFacts:
-        """What is known of the choice, before and after it is made."""
+        """The expected losses of the selection, and the confidence of each answer."""
         from utmost.design.rainbow import choice_facts
 
         return choice_facts(solution)
@@ -120,25 +120,25 @@ class NamedCandidate(Selection):
         facts = self.facts(solution)
         average = facts.expected[self.loss]
         holds = f"average: {facts.basis}; worst: {facts.worst_among}"
-        tried = facts.worst_among if facts.worst_among == TRIED else ""
-        return Before(self.loss, average.value, facts.worst, average.error, tried, holds)
+        worst_among = facts.worst_among if facts.worst_among == TRIED else ""
+        return Before(self.loss, average.value, facts.worst, average.error, worst_among, holds)
 
-    def confidence(self, solution: Solution, selected: int) -> Confidence:
+    def confidence(self, solution: Solution, answer: int) -> Confidence:
         facts = self.facts(solution)
-        chance, rows = facts.right(selected), facts.within(CONFIDENCE)
+        chance, rows = facts.right(answer), facts.within(CONFIDENCE)
         if chance is None:
             return Confidence(rows_within=rows)
         return Confidence(right=chance.value, error=chance.error, rows_within=rows)
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return under_prior(self.prior, of_groups, part)
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         facts = self.facts(solution)
         ours = {loss: estimate.value for loss, estimate in facts.expected.items()}
-        others = {
+        alternatives = {
             name: {loss: estimate.value for loss, estimate in losses.items()}
             for name, losses in facts.compared.items()
             if name != solution.certificate.method
         }
-        return {"Utmost": ours, **others}
+        return {"Utmost": ours, **alternatives}

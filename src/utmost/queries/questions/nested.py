@@ -1,10 +1,10 @@
-"""Counts that lie inside each other: rows at or below several edges, or with conditions each of which implies the next.
+"""Nested counts: rows at or below several edges, or that meet conditions each of which implies the next.
 
 The rows between one count and the next are disjoint cells, so noise on the cells is smaller than noise on the counts.
-Released are the cells, which are added up (`AddedCells`); or weighted sums of them, of which the counts are least
-squares estimates (`WeightedSums`); or the counts themselves (`NoisyCounts`), where these are few. Privacy does not rest
-on how conditions were read: the engine puts each row into one cell at most, the first of the chain that is true of it,
-and a count is made of cells.
+Released are the cells, which are added up (`AddedCells`); or weighted sums of them, from which the counts are least
+squares estimates (`WeightedSums`); or, if there are few, the counts themselves (`NoisyCounts`). Privacy does not depend
+on the analysis of conditions: the engine puts each row into at most one cell, that of the first condition of the chain
+that it meets, and counts are sums of cells.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE, Before
 from utmost.queries.questions.alternatives import noise_alternatives
 from utmost.queries.questions.cell_counts import CellStrategy, NoisyCounts
-from utmost.queries.questions.question import shown_with
+from utmost.queries.questions.question import reported_losses
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 ROUNDED = 1e-6
-"""What estimates may be off by in floats."""
+"""Tolerance for the floating-point error of estimates."""
 SUMMED = (
     "the counts lie inside each other: released are weighted sums of the rows between them, and a count is the least "
     "squares estimate made of all of them, rounded"
@@ -48,9 +48,9 @@ def running_counts(cells: Lattice, loss: str) -> Workload:
     Parameters
     ----------
     cells : Lattice
-        The cells between one count and the next, the innermost first, and what one neighbour adds to them.
+        The cells between one count and the next, the innermost first, with their sensitivity set.
     loss : str
-        What the mechanism is best for: the loss of one count, averaged over them.
+        The loss of one count, whose average over counts the mechanism is designed for.
     """
     from utmost.design.workload import Workload
 
@@ -60,19 +60,18 @@ def running_counts(cells: Lattice, loss: str) -> Workload:
 def nested_strategy(
     solution: Solution, names: tuple[str, ...], chain: tuple[str, ...], cells: Lattice
 ) -> NestedStrategy:
-    """What a solution for nested counts releases: the counts, the cells between them, or weighted sums of these.
+    """The strategy of a solution for nested counts: noise on counts, on cells, or on weighted sums of cells.
 
     Parameters
     ----------
     solution : Solution
-        From a report it may be a solution of anything: then it is taken for one about cells, whose space it will not
-        have.
+        From a report it may be any solution: then it is taken for one of cells, and refused later by its space.
     names : tuple of str
-        What the counts are called, in the order in which they are asked for.
+        The names of the counts, in the order of the question.
     chain : tuple of str
         The same names, the innermost count first.
     cells : Lattice
-        The cells between one count and the next, and what one neighbour adds to them.
+        The cells between one count and the next, with their sensitivity set.
     """
     space, counts = solution.problem.space, counts_of_cells(cells)
     if isinstance(space, Strategy) and space.cells == cells:
@@ -83,10 +82,10 @@ def nested_strategy(
 
 
 def counts_of_cells(cells: Lattice) -> Lattice:
-    """Where the running sums of disjoint cells lie, and what one neighbour adds to them.
+    """The space of the running sums of disjoint cells, with its sensitivity set.
 
-    A row that comes or goes moves some of them, all in one direction; so does a row that is replaced, for the
-    conditions that one of both rows has and the other lacks all lie between the two rows' innermost ones.
+    A row that is added or removed changes some of the sums, all in one direction. So does a row that is replaced: the
+    conditions that only one of the two rows meets all lie between the two rows' innermost ones.
     """
     return replace(cells, moves="one-way")
 
@@ -98,11 +97,11 @@ class AddedCells(CellStrategy):
     Attributes
     ----------
     names : tuple of str
-        What the counts are called, in the order in which they are asked for.
+        The names of the counts, in the order of the question.
     chain : tuple of str
         The same names, the innermost count first.
     cells : Lattice
-        The cells, and what one neighbour adds to them.
+        The cells, with their sensitivity set.
     """
 
     names: tuple[str, ...]
@@ -138,14 +137,14 @@ class AddedCells(CellStrategy):
         outermost = self._losses((loss,), last=True)[loss]
         return Before(loss, self.average(loss), outermost, holds="the worst is the outermost count")
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         loss = f"within {error // 1}"
         return self._losses((loss,))[loss]
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
-        losses = shown_with(loss)
-        others = noise_alternatives(counts_of_cells(self.cells), level, losses)
-        return {"Utmost": self._losses(losses), **others}
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+        losses = reported_losses(loss)
+        alternatives = noise_alternatives(counts_of_cells(self.cells), level, losses)
+        return {"Utmost": self._losses(losses), **alternatives}
 
     def _losses(self, losses: Sequence[str], last: bool = False) -> dict[str, float]:
         from utmost.theory.workload.design.nested_counts import sum_losses
@@ -157,7 +156,7 @@ class AddedCells(CellStrategy):
         return ADDED
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         of_nested = self.solution.problem.question == "number.nested"
         return "the mean absolute error of one count" if of_nested else "the variance of one count"
 
@@ -169,11 +168,11 @@ class WeightedSums(CellStrategy):
     Attributes
     ----------
     names : tuple of str
-        What the counts are called, in the order in which they are asked for.
+        The names of the counts, in the order of the question.
     chain : tuple of str
         The same names, the innermost count first.
     cells : Lattice
-        The cells, and what one neighbour adds to them.
+        The cells, with their sensitivity set.
     sums : Strategy
         The sums that are released.
     """
@@ -206,7 +205,7 @@ class WeightedSums(CellStrategy):
         return running_counts(self.sums, [released[label] for label in self.labels])
 
     def intervals(self, released: Mapping[str, Any]) -> dict[Any, tuple[Any, Any]]:
-        """The whole numbers within the half width of an estimate, and what it is rounded to."""
+        """The integers within the half width of the exact estimate, and its rounded value."""
         from utmost.theory.workload.design.strategies import count_errors
 
         rounded, halves = self.estimates(released), count_errors(self.solution)[1].tolist()
@@ -223,15 +222,15 @@ class WeightedSums(CellStrategy):
         outermost = self._losses(last=True)[loss]
         return Before(loss, self.average(loss), outermost, holds="the worst is the outermost count")
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         from utmost.theory.workload.design.strategies import off_by_more
 
         return off_by_more(self.solution, float(error))
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
-        losses = tuple(each for each in shown_with(loss) if each in ("absolute", "squared"))
-        ours, others = self._losses(), noise_alternatives(counts_of_cells(self.cells), level, losses)
-        return {"Utmost": {each: ours[each] for each in losses}, **others}
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+        losses = tuple(name for name in reported_losses(loss) if name in ("absolute", "squared"))
+        ours, alternatives = self._losses(), noise_alternatives(counts_of_cells(self.cells), level, losses)
+        return {"Utmost": {name: ours[name] for name in losses}, **alternatives}
 
     def _losses(self, last: bool = False) -> dict[str, float]:
         from utmost.theory.workload.design.strategies import count_losses
@@ -243,24 +242,24 @@ class WeightedSums(CellStrategy):
         return SUMMED
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the variance of one count"
 
 
 NestedStrategy: TypeAlias = NoisyCounts | AddedCells | WeightedSums
-"""What may be released for counts that lie inside each other."""
+"""The strategies for nested counts."""
 
 
 def by_name(names: Iterable[str], chain: Iterable[str], counts: Iterable[Any]) -> dict[Any, Any]:
-    """Nested counts, the innermost first, by their names in the order in which they are asked for."""
+    """Label nested counts (the innermost first) by their names, in the order of the question."""
     nested = dict(zip(chain, counts, strict=True))
     return {name: nested[name] for name in names}
 
 
 def increasing(counts: Sequence[int]) -> list[int]:
-    """The nearest whole numbers that do not fall: where counts do, neighbours take their mean (isotonic regression).
+    """Isotonic regression: the nearest non-decreasing integers; where counts fall, neighbours take their mean.
 
-    Whatever the true counts, if these do not fall, the sum of squared errors is no larger before rounding.
+    If the true counts are non-decreasing, this never increases the sum of squared errors (before rounding).
 
     Examples
     --------
@@ -271,10 +270,7 @@ def increasing(counts: Sequence[int]) -> list[int]:
     for count in counts:
         total, size = int(count), 1
         while blocks and blocks[-1][0] * size >= total * blocks[-1][1]:
-            before = blocks.pop()
-            total, size = total + before[0], size + before[1]
+            block = blocks.pop()
+            total, size = total + block[0], size + block[1]
         blocks.append((total, size))
     return [(2 * total + size) // (2 * size) for total, size in blocks for _ in range(size)]
-
-
-# ---- of several quantiles, until these hold a strategy, too ----

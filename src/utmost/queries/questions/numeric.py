@@ -1,4 +1,4 @@
-"""Numeric queries put together: from what a user asks, and again from the public part of a report."""
+"""Numeric queries by grouping, and their reconstruction from the public part of a report."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from utmost.queries.questions.top_found import TopFound
 
 
 def grouped_by(by: Any) -> type[ByKeys] | type[ByFoundKeys]:
-    """The kind of query for a grouping: keys that are found privately, or public ones."""
+    """The class of queries for `by`: keys found privately, or public keys."""
     return ByFoundKeys if isinstance(by, Discover) else ByKeys
 
 
-def numeric_query_again(
+def numeric_query_from_report(
     public: Mapping[str, Any], terms: Terms, level: Level, prior: Any, says_rounding: bool
 ) -> AggregateQuery:
-    """The query that a report says was asked.
+    """Rebuild the query of a report.
 
     Parameters
     ----------
     public : mapping
-        Its public part; it may hold anything, and is compared afterwards with that of the query.
+        The public part of the report; it may hold anything, and is compared afterwards with that of the query.
     terms : Terms
-        Whose data are protected.
+        The privacy unit and the adjacency.
     level : Level
-        What it spent.
+        The privacy level.
     prior : sequence or None
-        The prior that the report brings.
+        The prior of the report.
     says_rounding : bool
-        Whether the report says if values were rounded; reports of Utmost 0.2 do not.
+        Whether the report states if values were rounded; reports of Utmost 0.2 do not.
     """
     name = public["question"]
     aggregate = AGGREGATES["count" if name == "top" else name].from_public(public, terms.unit, says_rounding)

@@ -1,4 +1,4 @@
-"""The question: who won: which candidate do most rows name."""
+"""Query: which candidate most rows name (plurality)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from utmost.queries.cells import Cells, as_categories, category_cells
 from utmost.queries.options import CHOICES, COLUMN, OF, WHERE
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import NamedCandidate, Tally
-from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.queries.questions.question import as_loss, as_of, question_in_words
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -24,7 +24,7 @@ MOST_CANDIDATES = 100
 
 
 class Winner(NamedCandidate):
-    """The candidate with the most rows; of several, the first."""
+    """The candidate with the most rows; the first one, if there are ties."""
 
     def design(self) -> Solution:
         from utmost.design.rainbow import best_winner
@@ -39,13 +39,13 @@ class Plurality(Choice):
     Attributes
     ----------
     column : str
-        Whose values are tallied.
+        The column with the votes.
     candidates : Bins or tuple
-        What may be named, in the order that breaks ties.
+        The candidates, in the order that breaks ties.
     of : "rows" or "people"
         Whose votes count.
     loss : "zero-one" or "shortfall"
-        What the mechanism is best for.
+        The loss that the mechanism is designed for.
     prior : dict or None
         The probability of each tally; None is uniform.
     """
@@ -53,7 +53,7 @@ class Plurality(Choice):
     name = "plurality"
     summary = "which category is most frequent"
     options: ClassVar = (COLUMN, CHOICES, WHERE, OF)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     candidates: Any
@@ -69,19 +69,21 @@ class Plurality(Choice):
             raise InvalidInput(
                 f"there are {len(candidates)} candidates; give 2 to {MOST_CANDIDATES}, such as those that may well win."
             )
-        self.settle(column=column, candidates=candidates, of=as_of(self.of, self.terms.unit))
-        self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
+        self.set_fields(column=column, candidates=candidates, of=as_of(self.of, self.terms.unit))
+        self.set_fields(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
 
     @property
     def words(self) -> str:
-        return asking(f"Which {self.column} is most frequent", self.where, *self.grouping.placed(self.kept))
+        return question_in_words(
+            f"Which {self.column} is most frequent", self.where, *self.grouping.sentence_clauses(self.rows_clause)
+        )
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "candidates": public_of(self.candidates)}
-        asked |= {"where": self.where.text, "of": self.of}
-        judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
-        return {"question": self.name, **asked, **judged, **self.grouping.public}
+        parameters: dict[str, Any] = {"column": self.column, "candidates": public_of(self.candidates)}
+        parameters |= {"where": self.where.text, "of": self.of}
+        criterion = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
+        return {"question": self.name, **parameters, **criterion, **self.grouping.public}
 
     @cached_property
     def scores(self) -> Tally:

@@ -1,4 +1,4 @@
-"""Priors and best guesses, as questions take them and as reports write them."""
+"""Check `unbiased=`, and name priors in words and in reports."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from utmost.errors import InvalidInput, shown
 
 
 def require_unbiased(unbiased: Any) -> bool:
-    """Whether the noisy number itself is asked for."""
+    """Return `unbiased` (whether the answer is the noisy number itself) if it is a bool; refuse anything else."""
     if not isinstance(unbiased, bool):
         raise InvalidInput(f"unbiased is {shown(unbiased)}; say True for the noisy number itself, or leave it out.")
     return unbiased
 
 
 def prior_name(prior: Any) -> str:
-    """Whether a prior is listed."""
+    """The prior in one word: "uniform" or "listed"."""
     return "uniform" if prior is None else "listed"
 
 
 def prior_text(prior: Any) -> str:
-    """A prior as plain data; a listed one by its fingerprint."""
+    """The prior as plain data: "uniform", or the fingerprint of a listed one."""
     if prior is None:
         return "uniform"
     return "listed, " + hashlib.sha256(np.ascontiguousarray(prior).tobytes()).hexdigest()[:16]

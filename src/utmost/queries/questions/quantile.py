@@ -1,7 +1,7 @@
-"""The question: where does a quantile of a column lie, such as its median.
+"""Query: a quantile of a column, such as its median.
 
-Every value is first rounded to the nearest candidate, so the quantile is a candidate: the lowest c with at least q of
-the n rows at or below it.
+Every value is first rounded to the nearest candidate, so the quantile is a candidate: the lowest c with at least a
+share q of the rows at or below it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from utmost.queries.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHAR
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import NamedCandidate, Tally
 from utmost.queries.questions.quantiles import Quantiles, as_candidates, as_share
-from utmost.queries.questions.question import Question, as_loss, as_of, asking
+from utmost.queries.questions.question import Question, as_loss, as_of, question_in_words
 from utmost.queries.questions.ranked import Ranked
 from utmost.queries.questions.selection import Confidence
 
@@ -44,34 +44,34 @@ class NamedQuantile(NamedCandidate):
     Attributes
     ----------
     q : Fraction
-        The share of the quantile.
+        The order of the quantile: the share of rows at or below it.
     """
 
     q: Fraction
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "q": str(self.q), "candidates": list(self.labels)}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "q": str(self.q), "candidates": list(self.labels)}
 
     def design(self) -> Solution:
         from utmost.design.rainbow import best_quantile
 
         return best_quantile(self.space, self.q, self.labels, self.privacy, cast(Any, self.loss), self.prior)
 
-    def confidence(self, solution: Solution, selected: int) -> Confidence:
-        ends = self._between(self.facts(solution).sure(selected, CONFIDENCE))
-        return replace(super().confidence(solution, selected), ends=(ends,))
+    def confidence(self, solution: Solution, answer: int) -> Confidence:
+        ends = self._between(self.facts(solution).sure(answer, CONFIDENCE))
+        return replace(super().confidence(solution, answer), ends=(ends,))
 
-    def likely(self, solution: Solution, selected: int) -> tuple[Any, Any]:
-        return self._between(self.facts(solution).interval(selected))
+    def credible_interval(self, solution: Solution, answer: int) -> tuple[Any, Any]:
+        return self._between(self.facts(solution).interval(answer))
 
     def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
         return listed_candidates(self.labels).between(*places, whole=False)
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
         facts, last = self.facts(solution), len(self.labels) - 1
-        nothing = all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
-        return (NOTHING_RULED_OUT,) if nothing else ()
+        none_ruled_out = all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
+        return (NOTHING_RULED_OUT,) if none_ruled_out else ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,22 +81,22 @@ class Quantile(Choice):
     Attributes
     ----------
     column : str
-        Whose quantile.
+        The column.
     q : Fraction
-        The share of rows at or below it.
+        The order of the quantile: the share of rows at or below it.
     candidates : tuple of numbers
-        What may be named, in increasing order.
+        The candidates, in increasing order.
     of : "rows" or "people"
         Whose values count.
     loss : "absolute", "zero-one" or "rank"
-        What the mechanism is best for.
+        The loss that the mechanism is designed for.
     prior : dict or None
         The probability of each tally; None is uniform.
     """
 
     name = "quantile"
     summary = "the median or another quantile of a column"
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
     options: ClassVar = (
         *(COLUMN, SHARE, replace(CANDIDATES, required=False), replace(LOWER, required=False)),
         *(
@@ -116,10 +116,10 @@ class Quantile(Choice):
     prior: Any = None
 
     def __post_init__(self) -> None:
-        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: the contribution bound depends on it
         super().__post_init__()
-        self.settle(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
-        self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
+        self.set_fields(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
+        self.set_fields(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
         if self.by is not None and self.by.size * len(self.candidates) > MOST_CELLS:
             raise InvalidInput(
                 f"{self.by.size:,} keys with {len(self.candidates):,} candidates each are more than {MOST_CELLS:,} "
@@ -127,25 +127,25 @@ class Quantile(Choice):
             )
 
     @property
-    def cut(self) -> str:
+    def clamping_in_words(self) -> str:
         return "values rounded to the nearest candidate"
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return "of one row of each person chosen at random"
 
     @property
     def words(self) -> str:
         what = "median" if self.q == Fraction(1, 2) else f"{self.q} quantile"
-        words = f"What is the {what} of {self.column}, {self.cut}"
-        return asking(words, self.where, *self.grouping.placed(self.kept))
+        words = f"What is the {what} of {self.column}, {self.clamping_in_words}"
+        return question_in_words(words, self.where, *self.grouping.sentence_clauses(self.rows_clause))
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "q": str(self.q)}
-        asked |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
-        judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
-        return {"question": self.name, **asked, **judged, **self.grouping.public}
+        parameters: dict[str, Any] = {"column": self.column, "q": str(self.q)}
+        parameters |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
+        criterion = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
+        return {"question": self.name, **parameters, **criterion, **self.grouping.public}
 
     @cached_property
     def scores(self) -> Tally:
@@ -161,5 +161,5 @@ class Quantile(Choice):
 
 
 def form_of_quantile(public: Mapping[str, Any]) -> type[Question]:
-    """How a quantile was asked, by its public JSON: among candidates, several off noisy counts, or by ranks."""
+    """The class of a quantile query, by its public JSON: one candidate, several off noisy counts, or by ranks."""
     return Ranked if "one" in public else Quantiles if "shares" in public else Quantile

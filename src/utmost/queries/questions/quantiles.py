@@ -1,14 +1,14 @@
 """Several quantiles of a column at once, from one release.
 
-Values are rounded to the nearest candidate, and how many rows each candidate has is released: cells, which no row is in
-twice, with noise of their own. Whatever is asked of them afterwards costs nothing more, so ten quantiles cost as much
-as one. The q-quantile is the lowest candidate c with F(c) >= q n: F the running sums of the cells, made to increase,
-and n the last of them.
+Values are rounded to the nearest candidate, and the number of rows of each candidate is released: disjoint cells with
+independent noise. Quantiles are post-processing of these counts, so ten of them cost as much as one. The q-quantile is
+the lowest candidate c with F(c) >= q n, where F are the running sums of the cells, made to increase, and n the last of
+them.
 
 **Intervals.** Let G(c) = F(c) - q n. At the true quantile G >= 0, and at the candidate before it G < 0. The noise of
 G(c) is a weighted sum of that of the cells, 1 - q for those up to c and -q for the others, so its law is known: with h
-its half width at 95 %, the noisy G is below -h at the quantile with 2.5 % at most, and above h before it with 2.5 % at
-most. The candidates for which neither is seen hold the quantile with 95 %, for every table.
+its half width at 95 %, the noisy G is below -h at the quantile with probability at most 2.5 %, and above h before it
+with at most 2.5 %. The candidates that neither event rules out contain the quantile with 95 %, for every table.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from utmost.queries.candidates import as_candidates as listed_candidates
 from utmost.queries.cells import range_cells, tally_statement
 from utmost.queries.predicate import EVERY_ROW, Where
 from utmost.queries.questions.alternatives import noise_alternatives
-from utmost.queries.questions.integer_limits import reaches_an_end
+from utmost.queries.questions.integer_limits import is_near_end
 from utmost.queries.questions.nested import increasing
-from utmost.queries.questions.question import Question, as_loss, as_of, asking
+from utmost.queries.questions.question import Question, as_loss, as_of, question_in_words
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
@@ -56,23 +56,23 @@ class Quantiles(Question):
     Attributes
     ----------
     column : str
-        Whose quantiles.
+        The column.
     shares : tuple of Fraction
-        Which quantiles.
+        The orders of the quantiles.
     candidates : tuple of numbers
-        What may be named, in increasing order.
+        The candidates, in increasing order.
     where : Where
-        Which rows take part.
+        Which rows are used.
     of : "rows" or "people"
         Whose values count.
     loss : "absolute"
-        What the released counts are best for.
+        The loss of one count, for which the noise is designed.
     """
 
     name = "quantile"
     summary = "several quantiles of a column from one release"
-    options = ()  # the command asks one at a time
-    by_one_row: ClassVar = True
+    options = ()  # the command takes one quantile at a time
+    people_by_one_row: ClassVar = True
 
     column: str
     shares: Any
@@ -83,25 +83,25 @@ class Quantiles(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(column=as_column(self.column), shares=as_shares(self.shares))
-        self.settle(candidates=as_candidates(self.candidates))
-        self.settle(loss=as_loss(self.loss, ("absolute",)), of=as_of(self.of, self.terms.unit))
+        self.set_fields(column=as_column(self.column), shares=as_shares(self.shares))
+        self.set_fields(candidates=as_candidates(self.candidates))
+        self.set_fields(loss=as_loss(self.loss, ("absolute",)), of=as_of(self.of, self.terms.unit))
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return "of one row of each person chosen at random"
 
     @property
     def words(self) -> str:
         which = ", ".join("the median" if q == Fraction(1, 2) else f"the {float(q):g} quantile" for q in self.shares)
-        asked = f"What are {which} of {self.column}, values rounded to the nearest candidate"
-        return asking(asked, self.where, self.kept)
+        phrase = f"What are {which} of {self.column}, values rounded to the nearest candidate"
+        return question_in_words(phrase, self.where, self.rows_clause)
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
-        asked |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
+        parameters |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -109,18 +109,18 @@ class Quantiles(Question):
 
     @property
     def cells(self) -> Lattice:
-        """Where the numbers of rows nearest to each candidate lie: disjoint."""
+        """The space of the disjoint counts of rows nearest to each candidate."""
         return self.counts_of(len(self.candidates), self.terms.moves)
 
     @property
     def space(self) -> Lattice | Strategy:
-        """The cells, or weighted sums of them, as the solution's."""
+        """The space of the solution: the cells, or weighted sums of them."""
         space, cells = self.solution.problem.space, self.cells  # from a report, it may be anything
         return space if isinstance(space, Strategy) and space.cells == cells else cells
 
     @property
-    def summed(self) -> bool:
-        """Whether weighted sums of cells are released, of which counts are least squares estimates."""
+    def releases_sums(self) -> bool:
+        """Whether weighted sums of cells are released, from which counts are least squares estimates."""
         return isinstance(self.space, Strategy)
 
     def design(self) -> Solution:
@@ -132,21 +132,21 @@ class Quantiles(Question):
         better = best_strategy(self.cells, self.privacy, self.loss)
         if better is None or better.value > sum_losses(cells.mechanism.noise, ("squared",))["squared"]:
             return cells
-        least = sum_losses(cells.mechanism.noise, (self.loss,))[self.loss]
-        return better if count_losses(better)[self.loss] < least else cells
+        cell_loss = sum_losses(cells.mechanism.noise, (self.loss,))[self.loss]
+        return better if count_losses(better)[self.loss] < cell_loss else cells
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
         space = self.space
-        cells = self.cells.clamp([found[f"c{i}"] for i in range(len(self.candidates))])
+        cells = self.cells.clamp([engine_result[f"c{i}"] for i in range(len(self.candidates))])
         return tuple((space.matrix @ np.array(cells)).tolist()) if isinstance(space, Strategy) else cells
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        label = "sum" if self.summed else "cell"
-        return {f"{label} {i + 1}": int(x) for i, x in enumerate(drawn)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        label = "sum" if self.releases_sums else "cell"
+        return {f"{label} {i + 1}": int(x) for i, x in enumerate(sample)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not all(type(value) is int for value in released.values()):
@@ -156,11 +156,11 @@ class Quantiles(Question):
         sums = self._running(released)
         return {float(q): self.candidates[_place(sums, q)] for q in self.shares}
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         from utmost.theory.workload.design.nested_counts import sum_losses
         from utmost.theory.workload.design.strategies import off_by_more
 
-        if self.summed:
+        if self.releases_sums:
             return off_by_more(self.solution, float(error))
         loss = f"within {error // 1}"
         return sum_losses(self.solution.mechanism.noise, (loss,))[loss]
@@ -174,49 +174,52 @@ class Quantiles(Question):
         return self.accuracy.average or 0.0
 
     def after(self, released: Mapping[str, Any]) -> After:
-        """For each quantile the first and the last candidate that may be it: those of which nothing else is seen."""
+        """For each quantile, the first and the last candidate that the noisy counts do not rule out."""
         sums, grid = self._running(released), listed_candidates(self.candidates)
         ends = {}
-        for q, half in zip(self.shares, self._halves, strict=True):
+        for q, half in zip(self.shares, self._half_widths, strict=True):
             over = np.array([float(count - q * sums[-1]) for count in sums])
             possible = over >= -half
             possible[1:] &= over[:-1] <= half[:-1]
             possible[_place(sums, q)] = True
             places = np.flatnonzero(possible)
             ends[float(q)] = grid.between(int(places[0]), int(places[-1]), whole=False)
-        return After(ends, given=self.not_in_it, by_law=True)
+        return After(ends, given=self.limits_clause, by_law=True)
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         space = self.space
         if isinstance(space, Strategy):
             return max(self._running(released)) >= self.stated_rows
-        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        return reaches_an_end([[number] for number in released.values()], half, space)
+        half_width = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        return is_near_end([[number] for number in released.values()], half_width, space)
 
-    def compared(self) -> dict[str, dict[str, float]]:
-        nested = replace(self.cells, moves="one-way")  # a row moves some of the running counts, all in one direction
-        others = noise_alternatives(nested, self.privacy, ("absolute",))
-        return {"Utmost": {"rank": self.average}, **{name: {"rank": by["absolute"]} for name, by in others.items()}}
+    def expected_losses(self) -> dict[str, dict[str, float]]:
+        nested = replace(self.cells, moves="one-way")  # a row changes some running counts, all in one direction
+        alternatives = noise_alternatives(nested, self.privacy, ("absolute",))
+        return {
+            "Utmost": {"rank": self.average},
+            **{name: {"rank": by["absolute"]} for name, by in alternatives.items()},
+        }
 
     @property
     def takes_any_noise(self) -> bool:
         return True
 
     @property
-    def proved_of(self) -> str:
-        return "the variance of one count" if self.summed else "the cells they are read off"
+    def certificate_subject(self) -> str:
+        return "the variance of one count" if self.releases_sums else "the cells they are read off"
 
     @property
     def notes(self) -> tuple[str, ...]:
         return ("all of them are read off one release: the rows nearest to each candidate",)
 
     def _running(self, released: Mapping[str, Any]) -> list[int]:
-        """The rows at or below each candidate, by the noisy numbers."""
+        """The noisy numbers of rows at or below each candidate."""
         from utmost.theory.workload.least_squares import running_counts
 
         space = self.space
-        whole = all(type(x) is int for x in released.values())
-        if not whole or len(released) != space.dimension:
+        are_integers = all(type(x) is int for x in released.values())
+        if not are_integers or len(released) != space.dimension:
             raise InvalidInput(f"{space.dimension} whole numbers must be released.")
         if isinstance(space, Strategy):
             estimates = running_counts(space, [released[f"sum {i + 1}"] for i in range(space.dimension)])
@@ -224,51 +227,55 @@ class Quantiles(Question):
         return list(accumulate(released[f"cell {i + 1}"] for i in range(space.dimension)))
 
     def _errors(self, q: Fraction) -> tuple[Floats, Floats]:
-        """For every candidate, how large the error of F - q n is on average, and within which ±h it is with 95 %."""
+        """The expected absolute error of F - q n at every candidate, and its 95 % half width."""
         from utmost.theory.vector.design.weighted_sums import half_widths, mean_sizes
         from utmost.theory.workload.design.strategies import count_errors
 
-        if self.summed:  # two rounded counts
+        if self.releases_sums:  # two rounded counts
             sizes, halves = count_errors(self.solution, q)
             return sizes, halves + 1
         noise, weights = self.solution.mechanism.noise, self._weights(q)
         return mean_sizes(noise, *weights), half_widths(noise, *weights, CONFIDENCE)
 
     def _weights(self, q: Fraction) -> tuple[Floats, Floats]:
-        """For every candidate, the weights of the noises of cells, and how many cells have each."""
-        many = np.arange(1, len(self.candidates) + 1)
-        weights = np.tile([float(1 - q), float(q)], (len(many), 1))
-        return weights, np.column_stack([many, len(many) - many])
+        """For every candidate, the weights of the noise of cells, and the number of cells with each weight."""
+        sizes = np.arange(1, len(self.candidates) + 1)
+        weights = np.tile([float(1 - q), float(q)], (len(sizes), 1))
+        return weights, np.column_stack([sizes, len(sizes) - sizes])
 
     @cached_property
-    def _halves(self) -> list[Floats]:
+    def _half_widths(self) -> list[Floats]:
         return [self._errors(q)[1] for q in self.shares]
 
 
 def _place(running: Sequence[int], q: Fraction) -> int:
-    """The place of a quantile, of noisy running counts that are made to increase."""
+    """The index of a quantile among the candidates, by noisy running counts that are made to increase."""
     sums = increasing(running)
     return next((i for i, count in enumerate(sums) if count >= q * sums[-1]), len(sums) - 1)
 
 
 def as_shares(shares: Any) -> tuple[Fraction, ...]:
-    """The shares of several quantiles."""
-    given = listed(shares)
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not 1 <= len(given) <= MOST_SHARES:
+    """Return the orders of quantiles as fractions; refuse an empty list, or one with duplicates."""
+    share_list = listed(shares)
+    if (
+        isinstance(share_list, str | bytes)
+        or not isinstance(share_list, Sequence)
+        or not 1 <= len(share_list) <= MOST_SHARES
+    ):
         raise InvalidInput(f"q is {shown(shares)}; give a share such as 0.5, or a list of 1 to {MOST_SHARES} of them.")
     try:
-        found = tuple(as_share(q) for q in given)
+        fractions = tuple(as_share(q) for q in share_list)
     except InvalidInput:
         if isinstance(shares, list | tuple):
             raise
         raise InvalidInput(f"q is {shown(shares)}; give a list of shares between 0 and 1, such as [0.5].") from None
-    if len(set(found)) < len(found):
+    if len(set(fractions)) < len(fractions):
         raise InvalidInput(f"q is {shown(shares)}, which has a share twice; list each once.")
-    return tuple(as_rational(q) for q in found)
+    return tuple(as_rational(q) for q in fractions)
 
 
 def as_share(q: Number) -> Fraction:
-    """The share of a quantile."""
+    """Return the order of a quantile as a fraction between 0 and 1."""
     share = as_rational(q, "q")
     if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR:
         raise InvalidInput(
@@ -279,9 +286,9 @@ def as_share(q: Number) -> Fraction:
 
 
 def as_candidates(candidates: Any) -> tuple[Any, ...]:
-    """Public numbers in increasing order."""
-    given = listed(candidates)
-    values = [plain(x) for x in given] if isinstance(given, Sequence) else []  # a set has no order to break ties by
+    """Return candidates as a tuple of increasing numbers."""
+    candidate_list = listed(candidates)
+    values = [plain(x) for x in candidate_list] if isinstance(candidate_list, Sequence) else []  # a set has no order
     if len(values) > MOST_CANDIDATES:
         raise InvalidInput(
             f"there are {len(values)} candidates; give at most {MOST_CANDIDATES}, such as "

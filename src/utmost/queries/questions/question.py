@@ -1,19 +1,19 @@
-"""What every query has: public parameters, one design with its proof, and what an answer says. It holds no rows.
+"""Base class of queries: public parameters, a design with its proof, and how an answer is made. It holds no rows.
 
 A query is a small frozen class. Its bases are `AggregateQuery` (an aggregate with a grouping), `CellCounts` (counts of
-cells) and `Choice` (a selection among a few answers), which say how accurate an answer is and how it is shown. What is
-left for each query itself is:
+cells) and `Choice` (a selection among a few answers), which say how accurate an answer is and how it is shown. Each
+query itself defines:
 
-* `words`: the question as a sentence, with everything that was clamped, truncated or left out;
+* `words`: the question as a sentence, with all clamping, truncation and rounding;
 * `options`: its public parameters, declared once for session, plan, command and prompt;
-* `space`: where the statistic lies and its sensitivity;
+* `space`: the possible values of the statistic, with its sensitivity;
 * `design`: the `Solution` that releases it;
 * `statement`: what the engine computes, a few integers;
-* `value`: how released integers become the answer.
+* `value`: the estimate from the released integers.
 
-`describe` is all that is said of a query before anything is spent, the proof of its privacy included. To add a query,
-write its file, name its class in `OTHERS` of this package, and write its method in `queries/asking.py`; an aggregate is
-named in `AGGREGATES` (`queries/aggregates`) instead.
+`describe` returns everything public about a query, before anything is spent: the proof of its privacy included. To add
+a query, write its file, list its class in `OTHERS` of this package, and write its method in `queries/asking.py`; list
+an aggregate in `AGGREGATES` (`queries/aggregates`) instead.
 """
 
 from __future__ import annotations
@@ -46,32 +46,35 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
-"""Between which epsilons answers are released: below, a million people are not told from none; above, e^-epsilon has
-more digits than anybody can use."""
+"""The range of epsilons at which answers are released: below, a million people cannot be told from none; above,
+e^-epsilon has more digits than anybody can use."""
 DROPPED = {
     "table": "rows of a person beyond {} are dropped before any condition: all answers about rows with this bound are "
     "about the same rows",
     "question": "rows of a person beyond {} are dropped; rows are chosen for each question among those with its "
     "condition: do not add up or divide answers of several questions",
 }
-"""Which rows of a person are used, and what that means beside other answers, by where they are chosen."""
+"""Note on truncation, by where it happens: which rows of a person are used, and which answers may be compared."""
 HOW_MANY_DROPPED = "left_out asks how many people lose rows, and share_left_out which share"
 ONE_ROW = (
     "; the row is chosen for each question among those with its condition: do not add up answers of several questions"
 )
-SHOWN = ("absolute", "squared", "zero-one")
-"""The losses that every report shows, whichever was asked for."""
+REPORTED_LOSSES = ("absolute", "squared", "zero-one")
+"""The losses that every report shows, whichever the mechanism is designed for."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What every question about a table shares: whose data are protected, and who neighbours whom.
+    """What all queries of a table share: the privacy unit and the adjacency.
 
     Attributes
     ----------
-    unit : whose data are protected
+    unit : Unit
+        The privacy unit, with its contribution bounds.
     neighbours : "replace" or "add-remove"
-    fixed_rows : whether the number of rows cannot depend on what a row says: see `Source.fixed_rows`
+        The adjacency relation.
+    fixed_rows : bool
+        Whether the number of rows cannot depend on the content of a row: see `Source.fixed_rows`.
     """
 
     unit: Unit
@@ -80,30 +83,30 @@ class Terms:
 
     @cached_property
     def unit_in_words(self) -> str:
-        """The unit as reports and ledgers write it: worked out once, when a session opens."""
+        """The privacy unit as reports and ledgers write it, computed once per session."""
         return str(self.unit)
 
     @property
     def same_total(self) -> bool:
-        """Whether neighbours have equally many rows, if none is misread: rows are replaced, and each is a unit."""
+        """Whether neighbours have equally many rows (if none is misread): the unit is a row, and rows are replaced."""
         return self.neighbours == "replace" and self.unit.id is None
 
     @property
     def moves(self) -> Moves:
-        """What one row does to disjoint integers: it comes or goes, or leaves one for another."""
+        """Sensitivity set of one row on disjoint counts: it changes one of them, or moves from one to another."""
         return "any" if self.neighbours == "add-remove" else "exchange"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Question(ABC):
-    """A question at a privacy level: public parameters only, so that it can be planned, saved and proved anywhere.
+    """A query at a privacy level: public parameters only, so that it can be planned, saved and proved without a table.
 
     Attributes
     ----------
     terms : Terms
-        Whose data are protected, and the adjacency relation.
+        The privacy unit and the adjacency.
     privacy : Level
-        What asking spends.
+        The privacy level that the query spends.
     where : Where
         Which rows are used.
     of : "rows" or "people"
@@ -113,13 +116,13 @@ class Question(ABC):
     """
 
     summary: ClassVar[str]
-    """What it asks, in half a line, for a list of questions."""
+    """The question in half a line, for lists of questions."""
     options: ClassVar[tuple[Option, ...]]
-    """Its parameters, beside `privacy`, in the order of the method's."""
-    by_one_row: ClassVar[bool] = False
-    """Whether people are asked about by one row of each: rows of one person may differ in what is asked."""
+    """Its parameters beside `privacy`, in the order of the session's method."""
+    people_by_one_row: ClassVar[bool] = False
+    """Whether people are counted by one random row each, because their rows may differ in what is counted."""
     needs_most: ClassVar[bool] = False
-    """Whether its mechanism, or what is said of its accuracy, needs to know how many rows there are at most."""
+    """Whether the mechanism, or the statement of its accuracy, needs a public bound on the number of rows."""
 
     terms: Terms
     privacy: Level
@@ -130,179 +133,179 @@ class Question(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name of the session's method that asks it."""
+        """The name of the session's method for this query."""
 
     @property
     def tiered(self) -> bool:
-        """Whether it is asked of tables whose rows have promises of their own."""
+        """Whether it can be answered for tables with tiers (levels that differ by row or person)."""
         return False
 
     @property
-    def one_kind(self) -> bool:
-        """Whether several numbers of an answer share a unit, so that a picture may set them side by side."""
+    def shares_unit(self) -> bool:
+        """Whether all numbers of an answer share a unit, so that a figure may show them on one axis."""
         return True
 
     @property
     def takes_any_noise(self) -> bool:
-        """Whether it can be answered at levels of any kind, each with noise of its own; else at pure ones."""
+        """Whether it can be answered at levels of every kind, by noise for that kind; else at pure levels only."""
         return False
 
     @property
     def error_has_law(self) -> bool:
-        """Whether the noise is the error, so that it is known how likely it is to be larger than a number."""
+        """Whether the law of the error is known in advance, because the error is the noise itself."""
         return False
 
     @property
     def grid_is_named(self) -> bool:
-        """Whether somebody chose the step that values are rounded to."""
+        """Whether the user named the step that values are rounded to."""
         return False
 
     def require_expected_rows(self) -> None:  # noqa: B027 - most errors do not depend on the number of rows
-        """Refuse a target for an error that depends on how many rows there are, where nobody says how many."""
+        """Refuse an error target without `expected_rows`, if the error depends on the number of rows."""
 
     @property
     def step(self) -> Fraction:
-        """What one step of a released integer is worth, in the unit of the answer."""
+        """The size of one step of a released integer, in the unit of the answer."""
         return Fraction(1)
 
     def rounded(self, released: Mapping[str, Any]) -> dict[Any, int] | None:
-        """The answer as whole numbers, none below 0, that agree with each other; None where there are no such."""
+        """The answer as consistent non-negative integers; None if the query has no such form."""
         return None
 
     def test(self, released: Mapping[str, Any], theta: Any, alternative: Any, confidence: Any) -> ShareFinding:
-        """Of a share: whether the share in the population is above theta."""
+        """Test a released share against a population share theta; other queries refuse."""
         raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table | None:
-        """The answers as an Arrow table; None where one is made of the values and intervals."""
+        """The answer as an Arrow table; None for the default table of values and intervals."""
         return None
 
     def __post_init__(self) -> None:
         if bool(self.terms.unit.tiers) is not self.tiered:
             raise InvalidInput(
-                f"a {self.name} of rows with tiers is not known how to answer best; ask for a count, a majority or a "
+                f"no optimal mechanism is known for a {self.name} of rows with tiers; ask for a count, a majority or a "
                 "threshold, without keys, or open the session without tiers at the level of the most protected."
             )
         if self.needs_most and self.terms.unit.at_most is None:
-            most = "um.rows(at_most=20_000)" if self.terms.unit.id is None else "um.people(..., at_most=20_000)"
+            example = "um.rows(at_most=20_000)" if self.terms.unit.id is None else "um.people(..., at_most=20_000)"
             raise InvalidInput(
                 f"a {self.name} is answered among the tables of at most so many {self.terms.unit.whose}, and at_most "
-                f"was not stated; open the session with unit={most}, a public number that the table does not exceed."
+                f"was not stated; open the session with unit={example}, a public number that the table does not exceed."
             )
         if self.privacy is None:
             raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
-        self.settle(privacy=require_releasable(as_level(self.privacy)))
+        self.set_fields(privacy=require_releasable(as_level(self.privacy)))
 
-    def settle(self, **values: Any) -> None:
-        """Put checked, plain values in place of those given; for `__post_init__` only."""
+    def set_fields(self, **values: Any) -> None:
+        """Replace fields by their checked, plain values; for `__post_init__` only."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
     @abstractmethod
     def words(self) -> str:
-        """The question as a sentence: also what is cut off, left out or rounded."""
+        """The question as a sentence, with all clamping, truncation and rounding."""
 
     @property
     @abstractmethod
     def public(self) -> dict[str, Any]:
-        """Everything that was asked, as plain data, of which the question can be made again."""
+        """All public parameters as plain data, from which the query can be rebuilt."""
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the ledger compares and keeps: `public`, long lists by their fingerprint."""
+        """What the ledger stores and compares: `public`, with long lists replaced by their fingerprints."""
         return self.public
 
     @property
     @abstractmethod
     def space(self) -> Unlisted:
-        """Where the statistic lies, and how far one neighbour moves it."""
+        """The possible values of the statistic, with its sensitivity."""
 
     @property
-    def posed(self) -> dict[str, Any]:
-        """What the problem of its solution must hold beside space and level: one for anything else is refused."""
+    def problem_data(self) -> dict[str, Any]:
+        """The data of the solution's problem beside space and level: a solution of any other problem is refused."""
         return {"loss": self.loss}
 
     @abstractmethod
     def design(self) -> Solution:
-        """The mechanism with the least expected loss known, with its proof; made of public parameters alone."""
+        """The mechanism with the lowest expected loss known, with its proof; depends on public parameters only."""
 
     @abstractmethod
     def statement(self, source: Source, secret: bytes) -> Statement:
-        """What the engine will be asked; nothing is read yet, and what cannot be asked is refused here."""
+        """The statement for the engine; nothing is read yet, and columns that do not fit are refused here."""
 
     @abstractmethod
-    def point(self, found: Mapping[str, Any]) -> Any:
-        """The private point, clamped to the space, from what the engine found."""
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        """The exact statistic, clamped to the space, from the result of the statement. It is private."""
 
     @abstractmethod
-    def released(self, drawn: Any) -> dict[str, Any]:
-        """What was drawn, by name: what the ledger keeps."""
+    def released(self, sample: Any) -> dict[str, Any]:
+        """The drawn values by name, as plain data: the form that the ledger stores."""
 
     def require_released(self, released: Mapping[str, Any]) -> None:
-        """Refuse, by `InvalidInput`, what cannot have been released: a report may hold anything.
+        """Refuse, by `InvalidInput`, values that cannot have been released: a report may hold anything.
 
-        Whatever is of the wrong kind, and passes here, must be refused where the value is made of it.
+        Values of the wrong type that pass here must be refused by `value`.
         """
         if not released:
             raise InvalidInput("nothing was released.")
 
     @abstractmethod
     def value(self, released: Mapping[str, Any]) -> Any:
-        """The answer, made of what was released."""
+        """The answer, computed from the released values."""
 
     @property
     def average(self) -> float:
-        """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
+        """Expected loss under the prior, in the unit of the answer; cheaper than `before`."""
         return self.solution.value
 
     def sketch(self) -> Solution | None:
-        """The design without its proof, for a search over levels, or one that errs hardly more; None without one."""
+        """The design without its proof, or one of hardly larger loss, for searches over levels; None without one."""
         return None
 
-    def off_by_more(self, error: Fraction) -> float:
-        """The probability that the answer will be off by more than this, under the prior, in the unit of the answer."""
+    def probability_off_by_more(self, error: Fraction) -> float:
+        """Probability of an error larger than `error` (in the unit of the answer), under the prior."""
         raise InvalidInput(
-            f"how far off a {self.name} is with a probability is not known before it is answered; name the expected "
-            "loss you can live with instead: (loss, None), as in {plan: (1, None)}."
+            f"the law of the error of a {self.name} is not known before it is answered; name the expected loss you can "
+            "live with instead: (loss, None), as in {plan: (1, None)}."
         )
 
     @abstractmethod
     def before(self) -> Before:
-        """How accurate an answer will be, from the prior and the mechanism."""
+        """Expected error of an answer that is still to be released, from the prior and the mechanism."""
 
     @abstractmethod
     def after(self, released: Mapping[str, Any]) -> After:
-        """What the released value says about the truth."""
+        """What the released value says about the truth: interval, or probability that it is right."""
 
     @property
     def condition(self) -> str:
-        """What must be true of the table for intervals to hold: it has no more rows or people than was stated."""
+        """The condition under which intervals hold: the table has at most `at_most` rows or people."""
         unit = self.terms.unit
         return "" if unit.at_most is None else f"if the table has at most {unit.at_most:,} {unit.whose}"
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
-        """Whether what was released is so close to the largest number that the table may have more than was stated."""
+        """Whether the released value is so large that the table may exceed the stated `at_most`."""
         return False
 
-    def known(self, released: Mapping[str, Any]) -> After:
-        """What the released value says about the truth, and of which tables that is true."""
-        after, condition = self.after(released), self.condition
+    def after_with_condition(self, released: Mapping[str, Any]) -> After:
+        """`after`, with the condition on the table under which its intervals hold."""
+        accuracy, condition = self.after(released), self.condition
         if not condition:
-            return after
-        return replace(after, condition=condition, near_limit=self.near_limit(released, after))
+            return accuracy
+        return replace(accuracy, condition=condition, near_limit=self.near_limit(released, accuracy))
 
     @abstractmethod
-    def compared(self) -> dict[str, dict[str, float]]:
-        """The expected losses, ours first, then the usual alternatives, by loss."""
+    def expected_losses(self) -> dict[str, dict[str, float]]:
+        """Expected losses by mechanism and loss: ours first, then the standard alternatives."""
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
-        """How likely each true value is, given the prior and the answer, for a picture; None where there is none."""
+        """The posterior of the true value given the answer, as points and probabilities; None without one."""
         return None
 
     @property
     def curve(self) -> dict[str, Any] | None:
-        """What is known before anything is read, as two columns of numbers by name, for a picture; None without one."""
+        """A public curve for a figure, as two named columns, such as error by number of rows; None without one."""
         return None
 
     def plain_value(self, value: Any) -> Any:
@@ -315,182 +318,182 @@ class Question(ABC):
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """What the names of several numbers stand for, as heads of columns."""
+        """The column headings of the names of several numbers."""
         return ("cell",)
 
     @cached_property
     def accuracy(self) -> Before:
-        """`before`, worked out once."""
+        """`before`, computed once."""
         return self.before()
 
     @cached_property
     def losses(self) -> dict[str, dict[str, float]]:
-        """`compared`, worked out once."""
-        return self.compared()
+        """`expected_losses`, computed once."""
+        return self.expected_losses()
 
     @cached_property
     def solution(self) -> Solution:
-        """The design, made when first needed."""
+        """The design, computed when first needed."""
         return self.design()
 
     def at(self, level: Level) -> Self:
-        """The same question at another level."""
+        """The same query at another level."""
         return replace(self, privacy=level)
 
     def draw(self, point: Any) -> dict[str, Any]:
-        """What is released at a private point, by the law that was proved: only here it and randomness meet."""
+        """Draw the release at the exact statistic, from the law that was proved: the only place with randomness."""
         return self.released(self.solution.mechanism.sample(point))
 
     @property
     def proved_level(self) -> Level:
-        """The level that the solution keeps on its space: what is spent, or one of several shares of it."""
+        """The level that the solution is proved at: the whole level, or the share of one of several mechanisms."""
         return self.privacy
 
     @property
     def composition(self) -> str:
-        """Why the level that is proved keeps the one that is spent, where these are not about the same."""
+        """Why `proved_level` implies the level that is spent, where the two differ; else empty."""
         return ""
 
     @property
-    def proved_of(self) -> str:
-        """What the certificate is about, where that is not the answer itself."""
+    def certificate_subject(self) -> str:
+        """What the certificate is about, if not the answer itself; else empty."""
         return ""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What somebody about to spend should know."""
+        """Notes that a user should read before spending."""
         return ()
 
     @property
-    def all_notes(self) -> tuple[str, ...]:
-        """These, and where rows of people may be dropped, what that means and how to learn of how many."""
-        return (*self.notes, *self.drop_notes)
+    def notes_with_truncation(self) -> tuple[str, ...]:
+        """All notes, with those about truncation."""
+        return (*self.notes, *self.truncation_notes)
 
     @property
-    def drop_notes(self) -> tuple[str, ...]:
-        """What of people takes no part, what that means beside other answers, and what to do about it."""
+    def truncation_notes(self) -> tuple[str, ...]:
+        """Notes on truncation: which rows of a person are used, and how to find out how many are dropped."""
         unit = self.terms.unit
-        if self.of_one_row:
+        if self.uses_one_row_each:
             return (self.one_row_note + ONE_ROW,)
-        if not self.kept or self.of_people:
+        if not self.rows_clause or self.of_people:
             return ()
         return (f"{DROPPED[unit.truncate].format(unit.rows_each)}; {HOW_MANY_DROPPED}",)
 
     @property
     def of_people(self) -> bool:
-        """Whether people are counted, and not rows."""
+        """Whether people are counted, not rows."""
         return self.of == "people"
 
     @property
-    def of_one_row(self) -> bool:
-        """Whether each person takes part with one of their rows, chosen at random."""
-        return self.by_one_row and self.of_people
+    def uses_one_row_each(self) -> bool:
+        """Whether each person is counted by one of their rows, chosen at random."""
+        return self.people_by_one_row and self.of_people
 
     @property
-    def one_row_words(self) -> str:
-        """That, for the question's words."""
+    def one_row_clause(self) -> str:
+        """Clause of the question that says so."""
         return "each person counted by one of their rows chosen at random"
 
     @property
     def one_row_note(self) -> str:
-        """What that does to the answer, and what to ask instead."""
+        """Note on what that does to the answer, and what to ask instead."""
         rows = f"at most {self.terms.unit.rows_each}"
         return f"of a person with several rows one takes part; of='rows' uses {rows} of each"
 
     @property
     def rows_each(self) -> int:
-        """How many rows of a unit take part: all that are kept, or one where people are counted."""
+        """Contribution bound: how many rows of a unit are used; 1 if people are counted."""
         return 1 if self.of_people else self.terms.unit.rows_each
 
     @property
     def rows_in_group(self) -> int:
-        """How many of them are in one group at most."""
+        """Contribution bound in one group: how many rows of a unit it has at most."""
         return self.rows_each
 
     @property
     def bounded_unit(self) -> Unit:
-        """The unit whose rows are truncated for this question; people are counted once each, with any rows."""
+        """The privacy unit with the truncation of this query; people are counted once each, by any of their rows."""
         unit = self.terms.unit
         return replace(unit, truncate="question") if self.of_people else unit
 
     @property
     def most_rows(self) -> int | None:
-        """How many rows take part at most; None where nobody said how many there are."""
-        most = self.terms.unit.at_most
-        return None if most is None else most * self.rows_each
+        """The most rows that can be used; None without a stated `at_most`."""
+        most_units = self.terms.unit.at_most
+        return None if most_units is None else most_units * self.rows_each
 
     @property
     def rows_moved(self) -> int:
-        """How many rows one neighbour has."""
+        """The most rows by which neighbours differ."""
         return self.rows_each if self.most_rows is None else min(self.rows_each, self.most_rows)
 
     @property
     def stated_rows(self) -> int:
-        """How many rows take part at most, for questions that need to know."""
+        """The most rows that can be used, for queries that need such a bound."""
         assert self.most_rows is not None, "needs_most"
         return self.most_rows
 
     def counts_of(self, cells: int, moves: Moves) -> Lattice:
-        """Where so many counts of rows lie, and how far one neighbour moves them."""
+        """The space of a vector of counts of rows, with its sensitivity set."""
         least = None if self.most_rows is None else 0
         return Lattice(cells, moves, self.rows_moved, least, self.most_rows)
 
     @property
-    def kept(self) -> str:
-        """Which rows of a unit take part, in words; empty where all do."""
-        if self.of_one_row:
-            return f", {self.one_row_words}"
-        return f", of {self.used}" if self.used else ""
+    def rows_clause(self) -> str:
+        """Clause of the question on truncation: ", of at most 3 rows per id chosen for this question"; else empty."""
+        if self.uses_one_row_each:
+            return f", {self.one_row_clause}"
+        return f", of {self.used_rows_in_words}" if self.used_rows_in_words else ""
 
     @property
-    def used(self) -> str:
-        """The same for the sentence of an interval: what it is about."""
+    def used_rows_in_words(self) -> str:
+        """Which rows of a unit are used, in words; empty if all are."""
         unit = self.terms.unit
-        if self.of_one_row:
+        if self.uses_one_row_each:
             return "one row of each person, chosen at random"
         if unit.id is None or self.of_people:
             return ""
-        chosen = "before any condition" if unit.truncate == "table" else "for this question"
-        return f"at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id} chosen {chosen}"
+        stage = "before any condition" if unit.truncate == "table" else "for this question"
+        return f"at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id} chosen {stage}"
 
     @property
-    def kept_within(self) -> str:
-        """The same between commas, for the middle of a sentence."""
-        return f"{self.kept}," if self.kept else ""
+    def rows_clause_mid_sentence(self) -> str:
+        """`rows_clause` with a comma at its end, for the middle of a sentence."""
+        return f"{self.rows_clause}," if self.rows_clause else ""
 
     @property
-    def cut(self) -> str:
-        """What is done to values before they take part, in words; empty where nothing is."""
+    def clamping_in_words(self) -> str:
+        """How values are clamped and rounded, in words; empty if they are not."""
         return ""
 
     @property
     def off_by_rounding(self) -> float:
-        """How far rounding values moves the answer at most, as far as a plan counts it, in the unit of the answer."""
+        """The largest change of the answer by rounding values that plans include, in the unit of the answer."""
         return 0.0
 
     @property
     def rounds_to(self) -> str:
-        """What is rounded to what, in words."""
+        """The rounding in words: "rounding to 0.5"."""
         return ""
 
     @property
     def loss_from_rounding(self) -> float:
-        """What rounding adds to the expected loss at most: the errors of noise have mean 0, so squares add up."""
+        """The most that rounding adds to the expected loss; squared errors add up, because noise has mean 0."""
         return {"absolute": self.off_by_rounding, "squared": self.off_by_rounding**2}.get(self.loss, 0.0)
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What an answer is about, where truncation or clamping leave less than the whole table, in words."""
-        return tuple(part for part in (self.used, self.cut) if part)
+        """How truncation and clamping limit what the answer is about, in words; empty for the whole table."""
+        return tuple(part for part in (self.used_rows_in_words, self.clamping_in_words) if part)
 
     @property
-    def not_in_it(self) -> str:
-        """The same for the end of a sentence about the truth; empty where the answer is about the whole table."""
+    def limits_clause(self) -> str:
+        """`limits` as a clause for the end of the sentence on an interval; empty for the whole table."""
         return f"; of what took part: {', '.join(self.limits)}" if self.limits else ""
 
 
 def as_of(of: Any, unit: Unit) -> Of:
-    """What is counted: rows, or people where the unit is a person."""
+    """Return `of` if it is "rows", or "people" of a table of people; refuse anything else."""
     if not isinstance(of, str) or of not in ("rows", "people"):
         raise InvalidInput(f"of is {shown(of)}; say 'rows' or 'people'.")
     if of == "people" and unit.id is None:
@@ -500,16 +503,16 @@ def as_of(of: Any, unit: Unit) -> Of:
     return "rows" if of == "rows" else "people"
 
 
-def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
-    """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
-    return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
+def question_in_words(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
+    """A question as a sentence: words, the rows that are used, the condition, and how it is answered."""
+    return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"
 
 
-# ---- what is said of any question, before anything is spent ----
+# ---- the public description of a query ----
 
 
 def describe(question: Question, dataset: str) -> dict[str, Any]:
-    """Everything public about a question, as plain data: what a plan shows and an answer repeats."""
+    """Everything public about a query, as plain data: the content of a plan, repeated by the answer."""
     certificate, privacy = question.solution.certificate, proved_private(question)
     return {
         "words": question.words,
@@ -521,7 +524,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "privacy": {**_level_in_words(question.privacy), **question.privacy.to_json()},
         "mechanism": certificate.method,
         "proof": {"private": privacy.detail, **proved_optimal(question)},
-        "notes": list(question.all_notes),
+        "notes": list(question.notes_with_truncation),
         "accuracy": {"before": asdict(question.accuracy)},
         "compared": question.losses,
         **({} if question.curve is None else {"curve": question.curve}),
@@ -529,60 +532,61 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
 
 
 def _level_in_words(level: Level) -> dict[str, Any]:
-    """A level as people and other programs read it; exactly, it stands beside these."""
+    """A level in words and as floats; the exact one stands beside them."""
     names = ("epsilon", "delta") if isinstance(level, ApproxDP) else ("mu", "rho")  # of zCDP, epsilon is a function
     numbers = {name: float(getattr(level, name)) for name in names if hasattr(level, name)}
     return {"words": str(level), "numbers": numbers}
 
 
 def proved_private(question: Question) -> Check:
-    """The proof of privacy of what will be drawn; `CannotCertify` if it fails: nothing unproved is released."""
-    found = question.solution
-    check: Check = found.mechanism.prove(question.space, question.proved_level)
+    """Prove the privacy of the mechanism; raise `CannotCertify` if that fails: nothing unproved is released."""
+    solution = question.solution
+    check: Check = solution.mechanism.prove(question.space, question.proved_level)
     if not check.passed:
         raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
     return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
 
 
 def proved_optimal(question: Question) -> dict[str, Any]:
-    """What is proved about better mechanisms, in the unit of the answer, as plain data."""
+    """The claim of optimality with its bound and gap, in the unit of the answer, as plain data."""
     certificate = question.solution.certificate
     return {
         "optimal": certificate.claim,
-        "of": question.proved_of or "the answer",
+        "of": question.certificate_subject or "the answer",
         "because": certificate.reason,
         "bound": in_unit(question, certificate.bound),
         "gap": in_unit(question, certificate.gap),
-        **gaps_beside(question),
+        **further_gaps(question),
     }
 
 
-def gaps_beside(question: Question) -> dict[str, Any]:
-    """Where the ends of a range take much of the gap: how far away from them it holds, and how far better others are.
+def further_gaps(question: Question) -> dict[str, Any]:
+    """Smaller gaps than the one over all tables, which boundary effects dominate.
 
-    Others are every mechanism on average over all tables, or all noise.
+    "away" is the distance from the ends of the range at which the gap holds; "gap on average" is to every mechanism on
+    average over all tables, and "gap among noise" to every noise.
     """
     solution = question.solution
     evidence = solution.certificate.evidence
-    found = {"away": in_unit(question, evidence["away"])} if "away" in evidence else {}
-    for name, said in (("average", "gap on average"), ("noise", "gap among noise")):
+    gaps = {"away": in_unit(question, evidence["away"])} if "away" in evidence else {}
+    for name, label in (("average", "gap on average"), ("noise", "gap among noise")):
         if isinstance(evidence.get(name), float):
-            found[said] = in_unit(question, solution.value - evidence[name])
-    return found
+            gaps[label] = in_unit(question, solution.value - evidence[name])
+    return gaps
 
 
 def in_unit(question: Question, value: float | None) -> float | None:
-    """A loss of what is released, in the unit of the answer."""
-    if question.solution.problem.question == "keys.shown":  # how many hold a key, whatever the numbers beside it are
+    """A loss of the released integers, converted to the unit of the answer."""
+    if question.solution.problem.question == "keys.shown":  # a number of contributors, whatever the aggregate is
         return value
-    return None if value is None else scaled(question.loss, value, float(question.step))
+    return None if value is None else loss_in_unit(question.loss, value, float(question.step))
 
 
-# ---- rules that all questions share ----
+# ---- rules that all queries share ----
 
 
 def require_releasable(level: Level) -> Level:
-    """Refuse levels at which an answer says nothing, or everything."""
+    """Return a level at which answers are released; refuse ones too small to say anything or too large to protect."""
     size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", getattr(level, "rho", 1))
     delta = getattr(level, "delta", 0)
     if size == 0 and delta == 0:
@@ -605,7 +609,7 @@ def require_releasable(level: Level) -> Level:
 
 
 def require_pure_release(level: Level, what: str) -> ApproxDP:
-    """The level if it is releasable and pure; an error that says what is released at such levels otherwise."""
+    """Return the level if it is releasable and pure; the error names what is released at pure levels only."""
     try:
         return require_pure(require_releasable(level))
     except UnsupportedLevel:
@@ -614,52 +618,55 @@ def require_pure_release(level: Level, what: str) -> ApproxDP:
         ) from None
 
 
-def as_loss(loss: Any, choices: tuple[str, ...] = SHOWN) -> str:
-    """A loss by name: "absolute", "squared", "zero-one", or "within k": nothing is lost up to k steps off, else 1.
+def as_loss(loss: Any, choices: tuple[str, ...] = REPORTED_LOSSES) -> str:
+    """Return the name of a loss: "absolute", "squared", "zero-one", or "within k" (0 for errors up to k steps, else 1).
 
     "within k" is a loss of integers on a line; where only some losses are offered, it is not among them.
     """
-    everything = choices == SHOWN
+    everything = choices == REPORTED_LOSSES
     if isinstance(loss, str) and (loss in choices or (everything and within(loss) is not None)):
         return str.__str__(loss)
     names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if everything else "")
     raise InvalidInput(f"loss is {shown(loss)}; say {names}.")
 
 
-def shown_with(loss: str) -> tuple[str, ...]:
-    """The losses of a report: the one that was asked for, then the others that every report shows."""
-    return tuple(dict.fromkeys((loss, *SHOWN)))
+def reported_losses(loss: str) -> tuple[str, ...]:
+    """The losses of a report: the one of the design first, then the others that every report shows."""
+    return tuple(dict.fromkeys((loss, *REPORTED_LOSSES)))
 
 
-def scaled(loss: str, value: float, step: float) -> float:
-    """A loss in steps as one in the unit of the answer."""
+def loss_in_unit(loss: str, value: float, step: float) -> float:
+    """Convert a loss in steps to the unit of the answer."""
     return value * {"absolute": step, "squared": step**2}.get(loss, 1.0)
 
 
 def in_units(
-    losses: Mapping[str, Mapping[str, float]], wanted: Sequence[str], step: Fraction | float
+    losses: Mapping[str, Mapping[str, float]], shown_losses: Sequence[str], step: Fraction | float
 ) -> dict[str, dict[str, float]]:
-    """Losses in steps, by mechanism and loss, as those that are shown, in the unit of the answer."""
+    """Convert losses in steps, by mechanism and loss, to the unit of the answer; only those that are shown."""
     return {
-        name: {loss: scaled(loss, found, float(step)) for loss, found in by.items() if loss in wanted}
+        name: {loss: loss_in_unit(loss, expected, float(step)) for loss, expected in by.items() if loss in shown_losses}
         for name, by in losses.items()
     }
 
 
 def require_reachable(question: Question, error: Fraction, name: str, with_chance: bool = False) -> None:
-    """Refuse a target that rounding alone can exceed: an expected loss, or an error that is kept with a probability."""
-    off = question.off_by_rounding if with_chance else question.loss_from_rounding
-    if not off or error > Fraction(off):
+    """Refuse a target that rounding alone can exceed: an expected loss, or an error bound with a probability."""
+    rounding_error = question.off_by_rounding if with_chance else question.loss_from_rounding
+    if not rounding_error or error > Fraction(rounding_error):
         return
     finer = "leave the grid out, or give a finer one"
     change = finer if question.grid_is_named else "ask for less accuracy, or for a narrower range"
     raise InvalidInput(
         f"{name} is {figures(float(error))}, and {question.rounds_to} alone can make an error of "
-        f"{figures(off)}: no privacy level meets it; {change}."
+        f"{figures(rounding_error)}: no privacy level meets it; {change}."
     )
 
 
-def with_rounding(losses: dict[str, dict[str, float]], off: float) -> dict[str, dict[str, float]]:
-    """Losses by mechanism and loss, and what rounding values adds to all of them at most: they see the same values."""
-    more = {"absolute": off, "squared": off**2}
-    return {name: {loss: found + more.get(loss, 0.0) for loss, found in by.items()} for name, by in losses.items()}
+def with_rounding(losses: dict[str, dict[str, float]], rounding_error: float) -> dict[str, dict[str, float]]:
+    """Losses by mechanism and loss, plus the most that rounding adds: the same for all, which get the same values."""
+    rounding_losses = {"absolute": rounding_error, "squared": rounding_error**2}
+    return {
+        name: {loss: expected + rounding_losses.get(loss, 0.0) for loss, expected in by.items()}
+        for name, by in losses.items()
+    }

@@ -1,7 +1,7 @@
-"""The question: how many rows lie between any two of several edges.
+"""Query: how many rows lie between any two of several edges.
 
-Every range is a sum of neighbouring cells. Released are the cells, or weighted sums of them, with noise; ranges are
-least squares estimates made of these, so that two ranges that meet add up to the one that is both, exactly.
+Every range is a sum of neighbouring cells. The cells, or weighted sums of them, are released with noise, and ranges are
+least squares estimates from these, so that two adjacent ranges add up to their union, exactly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from utmost.queries.bins import Bins, bins
 from utmost.queries.cells import category_cells, tally_statement
 from utmost.queries.options import COLUMN, EDGES, OF, WHERE
 from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts, CellStrategy
-from utmost.queries.questions.question import as_loss, as_of, asking
+from utmost.queries.questions.question import as_loss, as_of, question_in_words
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ AGREE = "released are {}, and all ranges are made of these, so that ranges that 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RangesOfCells(CellStrategy):
-    """Noise on cells, or on weighted sums of them, of which all ranges of neighbouring cells are estimates.
+    """Noise on cells, or on weighted sums of them, from which all ranges of neighbouring cells are estimated.
 
     Attributes
     ----------
     names : tuple of str
-        What the ranges are called, those of the first cell first.
+        The names of the ranges, those from the first cell first.
     cells : Lattice
-        The cells between neighbouring edges, and what one neighbour adds to them.
+        The cells between neighbouring edges, with their sensitivity set.
     """
 
     names: tuple[str, ...]
@@ -75,7 +75,7 @@ class RangesOfCells(CellStrategy):
         return {name: high - low for name, (low, high) in pairs}
 
     def intervals(self, released: Mapping[str, Any]) -> dict[Any, tuple[Any, Any]]:
-        """Around the estimates; the ends are cut off at 0."""
+        """The 95 % intervals around the estimates, clamped at 0."""
         from utmost.theory.workload.design.strategies import range_half_widths
 
         halves = range_half_widths(self.solution).tolist()
@@ -102,22 +102,22 @@ class RangesOfCells(CellStrategy):
             squared=(self.solution.value, worst),
         )
 
-    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+    def expected_losses(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
         from utmost.theory.vector.design.vectors import best_vector_noise
         from utmost.theory.workload.design.nested_counts import sum_mean_sizes
         from utmost.theory.workload.least_squares import spreads
 
         cells = self.cells
         on_cells = best_vector_noise(cells, level, "squared", True)
-        alone = replace(cells, dimension=len(self.names), moves="one-way" if cells.moves == "any" else "cube")
-        on_ranges = best_vector_noise(alone, level, "squared", True)
-        many = np.arange(cells.dimension, 0, -1)  # so many ranges are made of 1, 2, ... cells
-        added = float(np.average(sum_mean_sizes(on_cells), weights=many))
+        ranges = replace(cells, dimension=len(self.names), moves="one-way" if cells.moves == "any" else "cube")
+        on_ranges = best_vector_noise(ranges, level, "squared", True)
+        numbers = np.arange(cells.dimension, 0, -1)  # of ranges with 1, 2, ... cells
+        absolute_error = float(np.average(sum_mean_sizes(on_cells), weights=numbers))
         variance = on_cells.mean("squared") * float(spreads(cells, "ranges").mean())
         return {
             "Utmost": {"absolute": self.average("absolute"), "squared": self.solution.value},
-            "noise on cells, added up": {"absolute": added, "squared": variance},
-            "noise on every range": {each: on_ranges.mean(each) for each in ("absolute", "squared")},
+            "noise on cells, added up": {"absolute": absolute_error, "squared": variance},
+            "noise on every range": {name: on_ranges.mean(name) for name in ("absolute", "squared")},
         }
 
     @property
@@ -126,26 +126,26 @@ class RangesOfCells(CellStrategy):
         return AGREE.format("weighted sums of neighbouring cells" if sums else "the cells between edges")
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the variance of one number"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranges(CellCounts):
-    """How many rows lie from each edge up to, and not including, each later one.
+    """The number of rows from each edge up to, and not including, each later one.
 
     Attributes
     ----------
     column : str
-        Whose values are looked at.
+        The column.
     edges : tuple of numbers
-        Public numbers, in increasing order.
+        The public edges, in increasing order.
     """
 
     name = "ranges"
     summary = "how many rows lie between any two of several edges"
     options: ClassVar = (COLUMN, EDGES, WHERE, OF)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     edges: Any
@@ -153,23 +153,25 @@ class Ranges(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
+        self.set_fields(loss=as_loss(self.loss))
         edges = self.edges if isinstance(self.edges, Bins) else bins(self.edges)
         if len(edges.edges) > MOST_EDGES:
             raise InvalidInput(f"there are {len(edges.edges)} edges; give at most {MOST_EDGES}.")
         if self.loss != "squared":
             raise InvalidInput(f"loss is {shown(self.loss)}; ranges are made for the least mean variance: 'squared'.")
-        self.settle(column=as_column(self.column), edges=edges.edges, of=as_of(self.of, self.terms.unit))
+        self.set_fields(column=as_column(self.column), edges=edges.edges, of=as_of(self.of, self.terms.unit))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the ranges are called."""
+        """The names of the ranges."""
         return tuple(f"[{low}, {high})" for low, high in combinations(self.edges, 2))
 
     @property
     def words(self) -> str:
-        many = f"any two of {len(self.edges)} edges from {self.edges[0]} to {self.edges[-1]}"
-        return asking(f"How many {self.of} have {self.column} between {many}", self.where, self.kept)
+        edges_in_words = f"any two of {len(self.edges)} edges from {self.edges[0]} to {self.edges[-1]}"
+        return question_in_words(
+            f"How many {self.of} have {self.column} between {edges_in_words}", self.where, self.rows_clause
+        )
 
     @property
     def one_row_note(self) -> str:
@@ -177,17 +179,17 @@ class Ranges(CellCounts):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
-        asked |= {"where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
+        parameters |= {"where": self.where.text, "of": self.of}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "wanted": "ranges"}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "wanted": "ranges"}
 
     @property
     def cells(self) -> Lattice:
-        """The cells between neighbouring edges."""
+        """The space of the disjoint counts between neighbouring edges."""
         return self.counts_of(len(self.edges) - 1, self.terms.moves)
 
     @property

@@ -1,10 +1,11 @@
 """Quantiles of a column between public bounds, one or several, of the whole table or by keys.
 
 The q-quantile is the least value of the clamped column with at least a share q of its n rows at or below it: the
-ceil(q n)-th smallest (NumPy's "inverted_cdf"). Candidates are a fine public grid (`release.candidates`), and the engine
-counts the rows nearest to each. `mechanism.ranks` says what is named, and what interval holds the quantile at every
-table; it reaches to the halfway points around its candidates, so it holds the quantile of the values themselves.
-A table (or group) without rows has no quantile: an answer is drawn all the same, and means nothing.
+ceil(q n)-th smallest (NumPy's "inverted_cdf"). Candidates are a fine public grid (`queries/candidates.py`), and the
+engine counts the rows nearest to each. `theory/selection/ranks.py` defines the mechanism, with an interval that
+contains the quantile for every table; it extends to the midpoints around its candidates, so it contains the quantile of
+the unrounded values. A table (or group) without rows has no quantile: an answer is drawn all the same, and is
+meaningless.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from utmost.queries.options import Option
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import LongTally
 from utmost.queries.questions.quantiles import as_shares
-from utmost.queries.questions.question import as_of, asking
+from utmost.queries.questions.question import as_of, question_in_words
 from utmost.queries.questions.selection import Confidence, Selection
 from utmost.space.integers import Tables, Tallies
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 MOST_TREES = 10**6
-"""Up to how many candidates of all keys together a noisy CDF is tried."""
+"""The most candidates of all keys together for which a noisy CDF is considered."""
 HOLDS = {
     "ranks.choices": "by how many rows the named value is off, where rows are spread evenly around the quantile; in "
     "the unit of the data, as much as the values of so many rows differ there",
@@ -54,29 +55,30 @@ EMPTY = "if no row has a value there is no quantile, and the answer means nothin
 
 @dataclass(frozen=True, eq=False)
 class RankedQuantiles(Selection):
-    """Quantiles by the ranks of candidates: for each, its place and those of the two ends of its interval.
+    """Quantiles by the ranks of candidates: for each, its index and those of the two ends of its interval.
 
     Attributes
     ----------
     space : Tallies
-        The rows nearest to each candidate, and what one neighbour does to them.
+        The space of the counts of rows nearest to each candidate, with its sensitivity.
     grid : Candidates
+        The candidates.
     shares : tuple of Fraction
-        Which quantiles.
+        The orders of the quantiles.
     privacy : Level
-        What all of them together keep for one neighbour.
+        The privacy level of all of them together.
     whole : bool
-        Whether the column's type is whole numbers.
+        Whether the column has an integer type.
     one : bool
-        Whether one quantile was asked for, not a list of them.
+        Whether the question is about one quantile, not a list.
     trees : bool
-        Whether a noisy CDF is tried.
+        Whether a noisy CDF is considered.
     """
 
     by_law: ClassVar = True
 
     label: ClassVar = "places"
-    plain: ClassVar = list
+    answer_type: ClassVar = list
     states_chance: ClassVar = False
     heading: ClassVar = "quantile"
 
@@ -93,11 +95,11 @@ class RankedQuantiles(Selection):
         return () if self.one else tuple(map(float, self.shares))
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": "rank", "shares": [str(q) for q in self.shares]}
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "the ranks of candidates"
 
     def design(self) -> Solution:
@@ -112,17 +114,21 @@ class RankedQuantiles(Selection):
         mechanism = solution.mechanism
         if is_by_cdf(solution):
             return self._read_off(solution, points)
-        drawn = [[int(place) for place in mechanism.sample(counts)] for counts in points]
+        samples = [[int(place) for place in mechanism.sample(counts)] for counts in points]
         return [
             [[places[at], min(places[at : at + 3]), max(places[at : at + 3])] for at in range(0, len(places), 3)]
-            for places in drawn
+            for places in samples
         ]
 
     def _read_off(self, solution: Solution, points: Any) -> list[Any]:
-        """The places of quantiles, and of the candidates that may be them, on a noisy CDF at each point."""
+        """Draw a noisy CDF for each group, and read off the indices of quantiles and of the ends of their intervals."""
         from utmost.theory.selection.ranks import node_counts, ranks_of, read_quantile
 
-        mechanism, branching, halves = solution.mechanism, solution.problem.data["branching"], self._halves(solution)
+        mechanism, branching, halves = (
+            solution.mechanism,
+            solution.problem.data["branching"],
+            self._half_widths(solution),
+        )
         sizes, size = [law.dimension for law in mechanism.laws], self.grid.size
         noisy = [mechanism.sample(node_counts(counts, sizes)) for counts in points]
         return [
@@ -133,21 +139,21 @@ class RankedQuantiles(Selection):
             for nodes in noisy
         ]
 
-    def _halves(self, solution: Solution) -> list[Floats]:
-        """Of every quantile and candidate, within which ±h the noise of its rank lies."""
+    def _half_widths(self, solution: Solution) -> list[Floats]:
+        """The half widths of the noise of the rank, for every quantile and candidate."""
         from utmost.theory.selection.design.ranks import rank_half_widths
         from utmost.theory.selection.ranks import nodes_below
 
         laws, branching = solution.mechanism.laws, solution.problem.data["branching"]
-        left = nodes_below(self.grid.size, branching, len(laws))
+        nodes_in_prefix = nodes_below(self.grid.size, branching, len(laws))
         nodes = len(laws) * (branching - 1) + 1
-        return [rank_half_widths(laws[0], q, nodes)[left] for q in self.shares]
+        return [rank_half_widths(laws[0], q, nodes)[nodes_in_prefix] for q in self.shares]
 
-    def require(self, selected: Any) -> None:
-        require_places(selected, len(self.shares), self.grid.size)
+    def require(self, answer: Any) -> None:
+        require_places(answer, len(self.shares), self.grid.size)
 
-    def values(self, selected: list[list[int]]) -> Sequence[Any]:
-        return [self.grid.value(place) for place, _, _ in selected]
+    def values(self, answer: list[list[int]]) -> Sequence[Any]:
+        return [self.grid.value(place) for place, _, _ in answer]
 
     def before(self, solution: Solution) -> Before:
         from utmost.theory.selection.rank_errors import rank_errors
@@ -156,13 +162,13 @@ class RankedQuantiles(Selection):
         holds = HOLDS[solution.problem.question]
         return Before("rank", solution.value, max(errors), holds=f"{holds}; worst: the quantile off by most")
 
-    def confidence(self, solution: Solution, selected: list[list[int]]) -> Confidence:
-        return Confidence([self.grid.between(low, high, self.whole) for _, low, high in selected])
+    def confidence(self, solution: Solution, answer: list[list[int]]) -> Confidence:
+        return Confidence([self.grid.between(low, high, self.whole) for _, low, high in answer])
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return part
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         return {"Utmost": {"rank": solution.value}}
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
@@ -172,7 +178,7 @@ class RankedQuantiles(Selection):
 
 
 def is_by_cdf(solution: Solution) -> bool:
-    """Whether quantiles are read off a noisy CDF, not chosen."""
+    """Whether quantiles are read off a noisy CDF, not selected by rank."""
     return bool(solution.problem.question == "ranks.cdf")
 
 
@@ -183,26 +189,26 @@ class Ranked(Choice):
     Attributes
     ----------
     column : str
-        Whose quantiles.
+        The column.
     shares : tuple of Fraction
-        Which, such as (1/2,).
+        The orders of the quantiles, such as (1/2,).
     lower, upper, grid : number or None
-        What values are clamped to, and how far apart candidates are.
+        The bounds that values are clamped to, and the distance of candidates.
     candidates : sequence of numbers or None
-        The candidates, where they are listed.
+        The candidates, if they are listed.
     whole : bool
-        Whether the column's type is whole numbers.
+        Whether the column has an integer type.
     one : bool
-        Whether one quantile was asked for, not a list of them.
+        Whether the question is about one quantile, not a list.
     of : "rows" or "people"
         Whose values count.
     """
 
     name = "quantile"
     summary = "quantiles of a column between public bounds"
-    options: ClassVar[tuple[Option, ...]] = ()  # declared by the question of one quantile
+    options: ClassVar[tuple[Option, ...]] = ()  # declared by `Quantile`
     needs_most: ClassVar = False
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     shares: Any
@@ -216,39 +222,39 @@ class Ranked(Choice):
     loss: str = "rank"
 
     def __post_init__(self) -> None:
-        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: the contribution bound depends on it
         super().__post_init__()
-        self.settle(column=as_column(self.column), shares=as_shares(self.shares))
+        self.set_fields(column=as_column(self.column), shares=as_shares(self.shares))
         if type(self.whole) is not bool or type(self.one) is not bool or self.loss != "rank":
             raise InvalidInput("quantiles by ranks are of rows; whole and one are truth values.")
         if self.one and len(self.shares) > 1:
             raise InvalidInput(f"one quantile is asked for, and {len(self.shares)} shares are listed.")
-        _ = self.grid_of
+        _ = self.candidate_grid
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return 1 if self.by is None else self.by.size
 
     @cached_property
-    def grid_of(self) -> Candidates:
+    def candidate_grid(self) -> Candidates:
         """The candidates."""
         if self.candidates is None:
             return as_range_of_candidates(self.lower, self.upper, self.grid, self.whole, self.groups)
-        listed = as_candidates(self.candidates)
-        if listed.size * self.groups > MOST_CELLS:
+        candidates = as_candidates(self.candidates)
+        if candidates.size * self.groups > MOST_CELLS:
             raise InvalidInput(
-                f"{self.groups:,} keys with {listed.size:,} candidates each are more than {MOST_CELLS:,} cells, the "
-                "most that are counted at once; list fewer keys, or fewer candidates."
+                f"{self.groups:,} keys with {candidates.size:,} candidates each are more than {MOST_CELLS:,} cells, "
+                "the most that are counted at once; list fewer keys, or fewer candidates."
             )
-        return listed
+        return candidates
 
     @property
-    def cut(self) -> str:
-        return f"values clamped to {self.grid_of}"
+    def clamping_in_words(self) -> str:
+        return f"values clamped to {self.candidate_grid}"
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return "of one row of each person chosen at random"
 
     @property
@@ -256,14 +262,22 @@ class Ranked(Choice):
         which = ["median" if q == Fraction(1, 2) else f"{float(q):g} quantile" for q in self.shares]
         several = len(which) > 1
         what = f"What are the {', '.join(which[:-1])} and {which[-1]}" if several else f"What is the {which[0]}"
-        _, end = self.grouping.placed("")
-        return asking(f"{what} of {self.column}, {self.cut}", self.where, self.kept, end)
+        _, end = self.grouping.sentence_clauses("")
+        return question_in_words(
+            f"{what} of {self.column}, {self.clamping_in_words}", self.where, self.rows_clause, end
+        )
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
-        asked |= {**self.grid_of.public, "whole": self.whole, "one": self.one, "where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform", **self.grouping.public}
+        parameters: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
+        parameters |= {
+            **self.candidate_grid.public,
+            "whole": self.whole,
+            "one": self.one,
+            "where": self.where.text,
+            "of": self.of,
+        }
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform", **self.grouping.public}
 
     @cached_property
     def scores(self) -> LongTally:
@@ -271,45 +285,47 @@ class Ranked(Choice):
 
         scope = self.scope
         rows = MOST_COUNT if scope.rows is None else min(scope.rows, MOST_COUNT)
-        return LongTally(self._cells, Tallies(self.grid_of.size, rows, scope.neighbours, scope.rows_each), self.where)
+        return LongTally(
+            self._cells, Tallies(self.candidate_grid.size, rows, scope.neighbours, scope.rows_each), self.where
+        )
 
     def _cells(self, source: Source) -> Cells:
-        return self.grid_of.cells(source, self.column)
+        return self.candidate_grid.cells(source, self.column)
 
     @cached_property
     def selection(self) -> RankedQuantiles:
-        trees = self.grid_of.size * self.groups <= MOST_TREES + 1
+        trees = self.candidate_grid.size * self.groups <= MOST_TREES + 1
         level, tallies = self.scope.privacy, self.scores.space
-        return RankedQuantiles(tallies, self.grid_of, self.shares, level, self.whole, self.one, trees)
+        return RankedQuantiles(tallies, self.candidate_grid, self.shares, level, self.whole, self.one, trees)
 
     @property
     def space(self) -> Tallies | Tables:
-        """The tallies, or the counts of a tree's nodes, of which the sizes are the solution's."""
+        """The space of the solution: the counts of candidates, or of the nodes of a tree over them."""
         from utmost.theory.selection.design.ranks import tables_of
 
         space, tallies = self.solution.problem.space, self.selection.space  # from a report, it may be anything
         return tables_of(tallies, space.sizes) if isinstance(space, Tables) else tallies
 
     @property
-    def posed(self) -> dict[str, Any]:
-        cells = {"cells": self.grid_of.size} if is_by_cdf(self.solution) else {}
-        return {**self.selection.posed, **cells}
+    def problem_data(self) -> dict[str, Any]:
+        cells = {"cells": self.candidate_grid.size} if is_by_cdf(self.solution) else {}
+        return {**self.selection.problem_data, **cells}
 
 
 def as_step(grid: Candidates) -> str:
-    """The step of candidates, in words."""
+    """The step of candidates in words; empty for listed candidates."""
     from utmost.exact import show_rational
 
     return "" if grid.step is None else show_rational(grid.step)
 
 
-def require_places(listed: Any, many: int, size: int) -> list[list[int]]:
-    """The places of quantiles and of the ends of their intervals; a report may hold anything."""
-    fits = isinstance(listed, list) and len(listed) == many
-    for each in listed if fits else ():
-        whole = isinstance(each, list) and len(each) == 3 and all(type(at) is int for at in each)
-        fits = fits and whole and 0 <= each[1] <= each[0] <= each[2] < size
+def require_places(places_of_quantiles: Any, number: int, size: int) -> list[list[int]]:
+    """Check the released indices of quantiles and of the ends of their intervals; a report may hold anything."""
+    fits = isinstance(places_of_quantiles, list) and len(places_of_quantiles) == number
+    for triple in places_of_quantiles if fits else ():
+        is_triple = isinstance(triple, list) and len(triple) == 3 and all(type(at) is int for at in triple)
+        fits = fits and is_triple and 0 <= triple[1] <= triple[0] <= triple[2] < size
     if not fits:
-        raise InvalidInput(f"of {many} quantiles the places of a candidate and of two ends are released.")
-    found: list[list[int]] = listed
-    return found
+        raise InvalidInput(f"of {number} quantiles the places of a candidate and of two ends are released.")
+    places: list[list[int]] = places_of_quantiles
+    return places

@@ -1,12 +1,12 @@
 """Errors that fall with the number of rows: of means, variances and covariances.
 
-The error of a ratio is its noise divided by the rows it is made of (squared errors: by their square), to first order,
-and what rounding adds. Nobody knows before how many there are: so a plan states the error as a function of the rows,
-and as one number for `expected_rows` alone. Neither what is drawn nor what the ledger compares depends on it.
+To first order, the error of a ratio is its noise divided by the number of rows (squared errors: by its square), plus
+rounding. The number of rows is not known in advance: so a plan states the error as a function of it, and as one number
+for `expected_rows` only. Neither the draw nor the ledger depends on these.
 
-It also depends on where values lie, to first order on their moments alone. Before an answer it is stated for all
-tables, from the least to the largest, and where one number is needed it is the largest: a target is then met whatever
-the table holds. After an answer it is that at the moments that the released sums say.
+The error also depends on the values, to first order on their moments only. A plan states its range over all tables, and
+where one number is needed, the largest: a target is then met for every table. An answer states the error at the moments
+estimated from the released sums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from utmost.exact import as_literal
 from utmost.privacy import Level
 from utmost.queries.accuracy import Before
 from utmost.queries.aggregates.aggregate import Integers, Ratio
-from utmost.queries.questions.question import shown_with, with_rounding
+from utmost.queries.questions.question import reported_losses, with_rounding
 from utmost.queries.report.words import figures
 from utmost.queries.rounding_steps import require_rows
 from utmost.space.integers import Lattice
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from utmost.mechanism.noise.lattice import NoisyVector
 
 SIZES = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
-"""The rows for which a plan's curve has the error."""
+"""The numbers of rows in the curve of a plan."""
 LISTED = (10, 100, 1000, 10_000)
-"""The rows for which a plan lists it in words."""
+"""The numbers of rows for which a plan lists the error in words."""
 WORTH_SAYING = 0.01
-"""From which share of the noise's error on rounding is mentioned beside it."""
+"""Rounding is mentioned from this share of the error by noise on."""
 Losses = dict[str, float]
 
 
 @dataclass(frozen=True)
 class RowErrors:
-    """The expected errors of a ratio, by how many rows it is made of.
+    """The expected errors of a ratio, by its number of rows.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class RowErrors:
     mechanism : NoisyVector
         The mechanism that releases its sums.
     space : Lattice
-        Where the sums lie.
+        The space of the sums, with its sensitivity set.
     level : Level
-        What they spend.
-    loss : str
-        "absolute" or "squared".
-    expected_rows : list of str
-        How many rows are expected, in all or in each group, as decimals; empty where nobody said.
+        The privacy level of the mechanism.
+    loss : "absolute" or "squared"
+        The loss that the mechanism is designed for.
+    expected_rows : tuple of str
+        Expected numbers of rows, in all or by group, as decimals; empty if not stated.
     """
 
     ratio: Ratio
@@ -72,40 +72,40 @@ class RowErrors:
         return self._shown(self.ratio.largest_losses(self.mechanism))
 
     def _shown(self, losses: Mapping[str, float]) -> Losses:
-        """The losses that are shown, the one that was asked for first."""
-        return {loss: losses[loss] for loss in shown_with(self.loss) if loss in losses}
+        """The losses that are shown, the one of the design first."""
+        return {loss: losses[loss] for loss in reported_losses(self.loss) if loss in losses}
 
     @property
     def rounding(self) -> float:
-        """What rounding adds to the expected loss at most."""
+        """The most that rounding adds to the expected loss."""
         return self.ratio.loss_from_rounding(self.loss)
 
     @cached_property
     def sizes(self) -> list[float]:
-        """How many rows are expected."""
+        """The expected numbers of rows."""
         return [float(Fraction(size.strip("'"))) for size in self.expected_rows]
 
     @property
     def average(self) -> float:
-        """The largest expected loss with the expected rows; without these, of one row."""
+        """The largest expected loss for the expected rows; without these, for one row."""
         return self._with_expected(self.largest[self.loss], self.loss) + self.rounding
 
-    def _with_expected(self, of_one: float, loss: str) -> float:
-        """The loss of one row as that of the expected rows: of several groups, on average; without these, as it is."""
+    def _with_expected(self, loss_of_one_row: float, loss: str) -> float:
+        """Convert a loss for one row to the expected rows, on average over groups; without these, return it."""
         sizes = self.sizes or [1.0]
-        return of_one * sum(size ** -_power(loss) for size in sizes) / len(sizes)
+        return loss_of_one_row * sum(size ** -_power(loss) for size in sizes) / len(sizes)
 
-    def from_noise(self, rows: float, of_one: float) -> float:
-        """The expected loss from noise of an answer made of so many rows, at most what can be lost at all."""
-        return min(of_one / rows ** _power(self.loss), self.ratio.worst(self.loss))
+    def from_noise(self, rows: float, loss_of_one_row: float) -> float:
+        """The expected loss by noise for a number of rows, at most the worst possible loss."""
+        return min(loss_of_one_row / rows ** _power(self.loss), self.ratio.worst(self.loss))
 
     def of_rows(self, rows: float) -> float:
-        """The largest expected loss of an answer made of so many rows, rounding included."""
+        """The largest expected loss for a number of rows, rounding included."""
         largest = self.largest[self.loss]
         return min(largest / rows ** _power(self.loss) + self.rounding, self.ratio.worst(self.loss))
 
     def before(self) -> Before:
-        """What is known before an answer."""
+        """Expected error of an answer that is still to be released."""
         least, largest = self.ratio.least_losses(self.mechanism)[self.loss], self.largest[self.loss]
         sizes = self.sizes
         mean = partial(_mean_over, sizes)
@@ -116,7 +116,7 @@ class RowErrors:
             self.loss,
             average,
             self.ratio.worst(self.loss),
-            holds=self.ratio.holds,
+            holds=self.ratio.error_basis,
             rows=sizes[0] if len(set(sizes)) == 1 else None,
             over_rows=largest,
             by_rows=tuple((n, self.from_noise(n, least), self.from_noise(n, largest)) for n in self._possible(LISTED)),
@@ -127,8 +127,8 @@ class RowErrors:
         )
 
     def after(self, sums: Sequence[int]) -> dict[str, Any]:
-        """Of one answer, how many rows it is made of, and the expected loss with so many, by the names of `After`."""
-        parts = [_one(number) for number in sums]
+        """The number of rows of an answer and its expected loss, as fields of `After`."""
+        parts = [_single(number) for number in sums]
         (rows,), (low,), (high,) = (ends.tolist() for ends in self.ratio.rows(parts, self.mechanism))
         moments, worst = self.ratio.moments(sums), self.ratio.worst(self.loss)
         noise = self.ratio.losses_at(self.mechanism, moments)[self.loss] / max(rows, 1) ** _power(self.loss)
@@ -142,18 +142,21 @@ class RowErrors:
             "from_rounding": expected - without,
         }
 
-    def compared(self) -> dict[str, Losses]:
-        """The largest expected losses with the expected rows; without these, of one row: all fall alike with more."""
-        others = self.ratio.alternatives(self.space, self.level)
+    def expected_losses(self) -> dict[str, Losses]:
+        """The largest expected losses for the expected rows; without these, for one row: more rows keep their ratio."""
+        alternatives = self.ratio.alternatives(self.space, self.level)
         losses = {
             name: {loss: self._with_expected(value, loss) for loss, value in by_loss.items()}
-            for name, by_loss in {"Utmost": self.largest, **{n: self._shown(by) for n, by in others.items()}}.items()
+            for name, by_loss in {
+                "Utmost": self.largest,
+                **{n: self._shown(by) for n, by in alternatives.items()},
+            }.items()
         }
         return with_rounding(losses, self.ratio.off_by_rounding) if self.sizes else losses
 
     @property
     def curve(self) -> dict[str, Any]:
-        """The largest expected error by how many rows there are."""
+        """The largest expected error by number of rows."""
         sizes = self._possible(SIZES)
         return {"rows": sizes, f"largest expected {self.loss} error": [self.of_rows(size) for size in sizes]}
 
@@ -162,33 +165,33 @@ class RowErrors:
         return [size for size in sizes if most is None or size <= max(most, sizes[0])]
 
 
-def _one(number: int) -> Integers:
+def _single(number: int) -> Integers:
     import numpy as np
 
     return np.array([number], dtype=object)
 
 
 def _mean_over(sizes: list[float], error: Callable[[float], float]) -> Any:
-    """The average over groups of so many rows; None where nobody said of how many."""
+    """The average error over groups of the given numbers of rows; None without any."""
     return sum(map(error, sizes)) / len(sizes) if sizes else None
 
 
 def _power(loss: str) -> int:
-    """With which power of the rows a loss falls."""
+    """The power of the number of rows that divides a loss."""
     return 2 if loss == "squared" else 1
 
 
 def as_expected(rows: Any, labels: Sequence[Any], most_rows: int | None) -> str | list[str]:
-    """The expected rows as decimals: one number, or one for each key.
+    """Check the expected rows and return them as decimals: one number, or one for each key.
 
     Parameters
     ----------
     rows : number, mapping or list
-        What was given: a number, {key: number}, or numbers in the order of the keys.
+        One number, {key: number}, or numbers in the order of the keys.
     labels : sequence
-        The public keys; empty for the whole table, and where keys are found.
+        The public keys; empty for the whole table, and for keys that are found privately.
     most_rows : int or None
-        How many rows are used at most, if that is known.
+        The most rows that can be used; None without a stated bound.
     """
     if _are_pairs(rows):
         rows = {tuple(key) if len(key) > 1 else key[0]: number for key, number in rows}
@@ -201,14 +204,14 @@ def as_expected(rows: Any, labels: Sequence[Any], most_rows: int | None) -> str 
     largest = max(float(Fraction(size.strip("'"))) for size in sizes)
     if most_rows is not None and largest > most_rows:
         raise InvalidInput(
-            f"expected_rows is {figures(largest)}, more than the {most_rows:,} rows that can take part by at_most; "
+            f"expected_rows is {figures(largest)}, more than the {most_rows:,} rows that at_most allows; "
             f"give at most {most_rows:,}, or open the session with a larger at_most, or none."
         )
     return expected
 
 
 def _by_key(rows: Mapping[Any, Any] | list[Any], labels: Sequence[Any]) -> list[Any]:
-    """Numbers in the order of the keys."""
+    """Return expected rows in the order of the keys."""
     if not labels:
         raise InvalidInput(f"expected_rows is {shown(rows)}; give one number, such as 1000: there are no public keys.")
     if isinstance(rows, Mapping):
@@ -218,8 +221,8 @@ def _by_key(rows: Mapping[Any, Any] | list[Any], labels: Sequence[Any]) -> list[
                 f"expected_rows has no number for the key {shown(missing[0])}; give one for each key, or "
                 "one number for all."
             )
-        known = set(labels)
-        unknown = [label for label in rows if label not in known]
+        label_set = set(labels)
+        unknown = [label for label in rows if label not in label_set]
         if unknown:
             raise InvalidInput(
                 f"expected_rows has a number for {shown(unknown[0])}, which is none of the keys; leave it out."
@@ -231,7 +234,7 @@ def _by_key(rows: Mapping[Any, Any] | list[Any], labels: Sequence[Any]) -> list[
 
 
 def _are_pairs(rows: Any) -> bool:
-    """Whether a mapping was written as a list of its keys and numbers, as for a server."""
+    """Whether `rows` is a mapping in JSON form, as a server gets it: a list of pairs of key and number."""
     return (
         isinstance(rows, list)
         and bool(rows)

@@ -1,7 +1,7 @@
-"""The question: how many people have how many rows, in public bins; before any truncation.
+"""Query: how many people have how many rows, in public bins, before any truncation.
 
-Each person is in one bin, so the noise is that of a histogram of people, however many rows anybody has. With it one can
-choose `rows_each`: `session.suggest_rows_each` does.
+Each person is in one bin, so the noise is that of a histogram of people, whatever the number of rows per person. The
+answer helps to choose the contribution bound `rows_each`: see `session.suggest_rows_each`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from utmost.queries.expressions import values as made
 from utmost.queries.expressions.values import Expression, literal
 from utmost.queries.options import ANY_CONDITION, LARGEST
 from utmost.queries.questions.cell_counts import CellCounts, NoisyCounts
-from utmost.queries.questions.question import as_loss, asking
+from utmost.queries.questions.question import as_loss, question_in_words
 from utmost.space.integers import Lattice
 
 MOST_LARGEST = 10**9
@@ -29,7 +29,7 @@ ROUND = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
 
 
 def numbers_of_rows(largest: int) -> tuple[int, ...]:
-    """The public numbers of rows at which bins end: 1, 2, 3, then each at most a third above the last.
+    """The upper ends of bins of numbers of rows, up to `largest`: 1 to 6, 8, then round numbers.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def numbers_of_rows(largest: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsPerPerson(CellCounts):
-    """How many people have how many rows with a condition.
+    """The number of people by their number of rows that meet a condition.
 
     Attributes
     ----------
     largest : int
-        The last bin is of people with more rows than this.
+        The last bin counts people with more rows than this.
     """
 
     name = "rows_per_person"
@@ -59,10 +59,10 @@ class RowsPerPerson(CellCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
+        self.set_fields(loss=as_loss(self.loss))
         if self.terms.unit.id is None:
             raise InvalidInput("every row is a unit of its own here; ask how many rows people have of um.people(...).")
-        self.settle(largest=as_whole(self.largest, "largest", 1, MOST_LARGEST))
+        self.set_fields(largest=as_whole(self.largest, "largest", 1, MOST_LARGEST))
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -71,8 +71,8 @@ class RowsPerPerson(CellCounts):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the bins are called."""
-        starts = (before + 1 for before in (0, *self.ends))
+        """The names of the bins."""
+        starts = (end + 1 for end in (0, *self.ends))
         bins = zip(starts, self.ends, strict=False)
         return (
             *(str(end) if start == end else f"{start} to {end}" for start, end in bins),
@@ -90,12 +90,12 @@ class RowsPerPerson(CellCounts):
     @property
     def words(self) -> str:
         unit = self.terms.unit
-        return asking(f"How many people by {unit.id} have how many rows, none of them dropped", self.where)
+        return question_in_words(f"How many people by {unit.id} have how many rows, none of them dropped", self.where)
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"question": self.name, "where": self.where.text, "largest": self.largest}
-        return {**asked, "loss": self.loss, "prior": "uniform"}
+        parameters = {"question": self.name, "where": self.where.text, "largest": self.largest}
+        return {**parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def workload(self) -> Lattice:

@@ -1,9 +1,9 @@
-"""The parts of a choice: scores that the engine counts, and a selection by them with what it says about the truth.
+"""The parts of a choice: scores counted by the engine, and a private selection by these scores.
 
-`Scores` say what is counted and how the engine is asked. A `Selection` is one of few answers, selected privately: its
-space with the sensitivity, its design, how accurate it is beforehand and what confidence an answer leaves. Neither
-knows whether it is about a whole table or about each of many groups: that is the grouping (`choices_by`), which hands
-both a `Scope`.
+`Scores` define what is counted, and the statement for it. A `Selection` picks one of few answers: it has the space with
+its sensitivity, the design, the expected error, and the confidence that an answer gives. Neither depends on whether it
+is about the whole table or about each of many groups: that is the grouping (`choices_by`), which passes a `Scope` to
+both.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows that one selection is about, and what is promised there: a whole table, or one group of it.
+    """The rows of one selection (the whole table, or one group) and their privacy level.
 
     Attributes
     ----------
     rows : int or None
-        The largest number of rows that take part; None where nobody said how many there are.
+        The most rows that can be used; None without a stated bound.
     rows_each : int
         How many of them one neighbour adds, removes or replaces.
     neighbours : "replace" or "add-remove"
+        The adjacency relation.
     privacy : Level
-        What the selection keeps for one such neighbour.
+        The level of the selection for one such neighbour.
     """
 
     rows: int | None
@@ -49,43 +50,43 @@ class Scope:
 
     @property
     def stated_rows(self) -> int:
-        """The largest number of rows, for questions that need to know."""
+        """The most rows that can be used, for queries that need such a bound."""
         assert self.rows is not None, "needs_most"
         return self.rows
 
     @property
     def steps(self) -> int:
-        """How many steps one neighbour makes in all groups of a table: rows that come into a group, or go."""
+        """How many rows one neighbour adds to groups or removes from them, in all groups together."""
         return self.rows_each * (1 if self.neighbours == "add-remove" else 2)
 
     def line(self, ends: tuple[int, int]) -> Line:
-        """Where the sum over all rows lies to which each adds an integer between two ends, 0 among them."""
+        """The space of a sum over rows, each of which adds an integer between two ends (which enclose 0)."""
         (low, high), rows = ends, self.stated_rows
         of_row = max(-low, high) if self.neighbours == "add-remove" else high - low
         return Line(low * rows, high * rows, min(of_row * self.rows_each, (high - low) * rows))
 
     def tallies(self, cells: int) -> Tallies:
-        """Where the numbers of rows in so many cells lie, each row being in one of them at most."""
+        """The space of the counts of disjoint cells."""
         return Tallies(cells, self.stated_rows, self.neighbours, self.rows_each)
 
 
 class Scores(ABC):
-    """What the engine counts for a selection: one integer, or one for every candidate."""
+    """The integers counted for a selection: one, or one for every candidate."""
 
     @abstractmethod
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        """The scores of the whole table, as a statement; nothing is read yet."""
+        """The statement for the scores of the whole table; nothing is read yet."""
 
     def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
-        """The scores of every group, as a statement; nothing is read yet."""
+        """The statement for the scores of every group; nothing is read yet."""
         raise NotImplementedError("these are not counted by keys")
 
     @abstractmethod
-    def point(self, found: Mapping[str, Any]) -> Any:
-        """The scores of the whole table, clamped to their space, from what the engine returned."""
+    def point(self, engine_result: Mapping[str, Any]) -> Any:
+        """The scores of the whole table, clamped to the space, from the result of the statement."""
 
-    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
-        """The scores of every group, clamped to their space, in the order of the keys."""
+    def points(self, engine_result: Mapping[str, Any], keys: Keys) -> Any:
+        """The scores of every group, clamped to the space, in the order of the keys."""
         raise NotImplementedError("these are not counted by keys")
 
 
@@ -96,13 +97,13 @@ class Confidence:
     Attributes
     ----------
     ends : sequence of pairs
-        For each number of the answer, between which ends the true one lies at every table.
+        For each number of the answer, an interval that contains the true one with 95 %, for every table.
     right : float or None
         The probability that the answer is right under the prior; None where it is not known.
     error : float
         The standard error of that probability, where it is estimated.
     rows_within : float or None
-        At every table the selected candidate is fewer rows than this from being right.
+        With 95 %, for every table, the selected candidate is fewer rows than this from being right.
     """
 
     ends: Sequence[tuple[Any, Any]] = ()
@@ -112,97 +113,97 @@ class Confidence:
 
 
 class Selection(ABC):
-    """One of few answers, selected privately by scores.
+    """The private selection of one of few answers by scores.
 
-    What is selected is plain data, such as True or the place of a candidate; under `label` it is what is released.
+    A selected answer is plain data, such as True or the index of a candidate; it is released under the name `label`.
     """
 
     label: ClassVar[str]
-    """What the selected is called among what is released."""
-    plain: ClassVar[type]
-    """The type of what is selected."""
+    """The name of the selected answer among the released values."""
+    answer_type: ClassVar[type]
+    """The type of a selected answer."""
     states_chance: ClassVar[bool] = True
     """Whether the probability that an answer is right is stated."""
     heading: ClassVar[str] = "cell"
-    """The head of the column that tells the numbers of one answer from each other."""
+    """The heading of the column of `names`."""
     space: Unlisted
-    """Where the scores lie, and how far one neighbour moves them."""
+    """The possible scores, with their sensitivity."""
 
     @property
     def names(self) -> tuple[float, ...]:
-        """What the numbers of one answer are called; empty where it is a single one."""
+        """The names of the numbers of one answer; empty if there is only one number."""
         return ()
 
     @property
     @abstractmethod
-    def posed(self) -> dict[str, Any]:
-        """What the problem of the solution holds beside space and level."""
+    def problem_data(self) -> dict[str, Any]:
+        """The data of the solution's problem beside space and level."""
 
     @abstractmethod
     def design(self) -> Solution:
-        """The mechanism with the least expected loss known, with its proof."""
+        """The mechanism with the lowest expected loss known, with its proof."""
 
     def sketch(self) -> Solution | None:
-        """The design without its proof, for a search over levels; None without one."""
+        """The design without its proof, for a search over levels; None if there is none."""
         return None
 
     def select(self, solution: Solution, point: Any) -> Any:
-        """Draw an answer at one point, as plain data."""
-        return self.plain(solution.mechanism.sample(point))
+        """Draw an answer for one table or group, as plain data."""
+        return self.answer_type(solution.mechanism.sample(point))
 
     def select_many(self, solution: Solution, points: Any) -> list[Any]:
-        """Draw an answer at each of many points, independently."""
+        """Draw an answer for each of many groups, independently."""
         return [self.select(solution, point) for point in points]
 
     @abstractmethod
-    def require(self, selected: Any) -> None:
-        """Refuse, by `InvalidInput`, what cannot have been selected: a report may hold anything."""
+    def require(self, answer: Any) -> None:
+        """Refuse, by `InvalidInput`, an answer that cannot have been selected: a report may hold anything."""
 
     @abstractmethod
-    def values(self, selected: Any) -> Sequence[Any]:
-        """The numbers of the answer, in the order of the names; a single one where there are no names."""
+    def values(self, answer: Any) -> Sequence[Any]:
+        """The numbers of the answer, in the order of `names`; a single one if there are no names."""
 
     @abstractmethod
     def before(self, solution: Solution) -> Before:
-        """How accurate an answer will be."""
+        """Expected error of an answer that is still to be released."""
 
     @abstractmethod
-    def confidence(self, solution: Solution, selected: Any) -> Confidence:
-        """What the selected answer says about the truth."""
+    def confidence(self, solution: Solution, answer: Any) -> Confidence:
+        """The confidence that a selected answer gives: intervals, or the probability that it is right."""
 
-    def likely(self, solution: Solution, selected: Any) -> tuple[Any, Any] | None:
-        """Between which candidates the true one lies under the prior; None where that is not stated."""
+    def credible_interval(self, solution: Solution, answer: Any) -> tuple[Any, Any] | None:
+        """The candidates between which the true one lies with 95 % under the prior; None if that is not stated."""
         return None
 
     by_law: ClassVar[bool] = False
-    """Whether confidence rests on no prior."""
+    """Whether the confidence holds without a prior."""
 
     @abstractmethod
-    def basis(self, of_groups: str, part: str) -> str:
-        """What confidence rests on, in words.
+    def confidence_basis(self, of_groups: str, part: str) -> str:
+        """What the confidence is based on (a prior, or none), in words.
 
         Parameters
         ----------
         of_groups : str
-            Of which group a probability is, where there are many; empty where there is one.
+            Clause that names the group a probability is of, if there are many; else empty.
         part : str
-            Which rows it is about, where it is not about all.
+            Clause on the rows that are used, if not all are.
         """
 
     @abstractmethod
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
-        """The expected losses, ours first, then the usual alternatives, by loss."""
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
+        """Expected losses by mechanism and loss: ours first, then the standard alternatives."""
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
-        """What somebody about to spend should know."""
+        """Notes that a user should read before spending."""
         return ()
 
     @property
-    def proved_of(self) -> str:
-        """What the certificate is about, where that is not the answer itself."""
+    def certificate_subject(self) -> str:
+        """What the certificate is about, if not the answer itself; else empty."""
         return ""
 
 
 def under_prior(prior: Any, of_groups: str, part: str) -> str:
-    """What a probability that rests on a prior and an answer rests on, in words."""
+    """The basis of a posterior probability in words: the prior and this answer."""
     return f"a {prior_name(prior)} prior and this answer{of_groups}{part}"

@@ -1,9 +1,8 @@
-"""The question: which share of the rows, or people, has a condition, and does that prove anything about a population.
+"""Query: the share of rows, or people, that meet a condition, with tests and intervals for a population.
 
-One count is released with noise of mean 0, among a public number of rows: rows are replaced, never added, so how many
-there are is public. With it goes a uniform number drawn without looking at anything, which makes p-values continuous:
-they are exactly uniform under the null hypothesis, and at pure levels the most powerful private ones (Awan and
-Slavković 2020).
+One unbiased noisy count is released, among a public number of rows (rows are replaced, so their number is public). With
+it goes a uniform number, drawn independently of the data, which makes p-values continuous: they are exactly uniform
+under the null hypothesis, and at pure levels the tests are the most powerful private ones (Awan and Slavković 2020).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.contributions import ones, statement
 from utmost.queries.options import CONDITION, OF, Option, read_whole
 from utmost.queries.questions.alternatives import noise_alternatives
-from utmost.queries.questions.question import Question, as_loss, as_of, in_units, scaled, shown_with
+from utmost.queries.questions.question import Question, as_loss, as_of, in_units, loss_in_unit, reported_losses
 from utmost.queries.units import MOST_UNITS
 from utmost.space.integers import Lattice
 from utmost.space.line import Line
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from utmost.theory.binary.design.share_test import NoisyShare
 
 BITS = 53
-"""The uniform number that makes p-values continuous has so many bits."""
+"""The number of bits of the uniform number that makes p-values continuous."""
 OF_SHARES = ("absolute", "squared")
-"""The losses that the noise of a share can be best for."""
+"""The losses that the noise of a share can be designed for."""
 AMONG = Option(
     "among",
     "How many rows or people there are; public.",
@@ -46,15 +45,20 @@ AMONG = Option(
 
 @dataclass(frozen=True)
 class ShareFinding:
-    """What a released share says about the population its rows are drawn from. Made by `answer.test`.
+    """Test and interval for the share in the population that the rows are a sample of. Returned by `answer.test`.
 
     Attributes
     ----------
-    theta : the share under the null hypothesis
+    theta : float
+        The population share under the null hypothesis.
     alternative : "greater", "less" or "two-sided"
-    p_value : at most u with probability u if the share in the population is theta, exactly
-    interval : holds the share in the population with `confidence`, whatever it is
-    confidence : of the interval
+        The alternative hypothesis.
+    p_value : float
+        The p-value; exactly uniform if the population share is theta.
+    interval : pair of float
+        Confidence interval of the population share.
+    confidence : float
+        The confidence of the interval.
     """
 
     theta: float
@@ -65,16 +69,16 @@ class ShareFinding:
 
     def __str__(self) -> str:
         low, high = self.interval
-        asked = {"greater": "above", "less": "below"}.get(self.alternative, "other than")
+        side = {"greater": "above", "less": "below"}.get(self.alternative, "other than")
         return (
-            f"share {asked} {self.theta:g}: p-value {self.p_value:.4g}; {self.confidence:.0%} interval of the share in "
+            f"share {side} {self.theta:g}: p-value {self.p_value:.4g}; {self.confidence:.0%} interval of the share in "
             f"the population: {low:.4g} to {high:.4g}"
         )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Share(Question):
-    """Which share of a public number of rows, or people, has a condition: an unbiased noisy count over that number."""
+    """The share of a public number of rows, or people, that meet a condition: an unbiased noisy count over it."""
 
     name = "share"
     summary = "which share of the rows has a condition, with tests"
@@ -86,8 +90,8 @@ class Share(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         unit = self.terms.unit
-        as_loss(self.loss)  # of all losses first
-        self.settle(loss=as_loss(self.loss, OF_SHARES), of=as_of(self.of, unit))
+        as_loss(self.loss)  # first against all losses
+        self.set_fields(loss=as_loss(self.loss, OF_SHARES), of=as_of(self.of, unit))
         most = MOST_UNITS if unit.at_most is None else unit.at_most
         if isinstance(self.among, bool) or not isinstance(self.among, int) or not 1 <= self.among <= most:
             opened = "" if unit.at_most is None else ", which the session was opened for"
@@ -99,15 +103,15 @@ class Share(Question):
             raise InvalidInput("a share needs a condition, such as s.share('age >= 65', among=20_000, privacy=0.5).")
         if self.terms.neighbours == "add-remove":
             raise InvalidInput(
-                "where rows come or go, how many there are is private, and a share of a public number is not defined; "
-                "open the session with neighbours='replace', or ask for s.counts([...])."
+                "with neighbours='add-remove' the number of rows is private, and a share of a public number is not "
+                "defined; open the session with neighbours='replace', or ask for s.counts([...])."
             )
         if self.rows_each > 1:
             raise InvalidInput("a person has several rows here; ask for the share of people: of='people'.")
 
     @property
     def step(self) -> Fraction:
-        """What one row is worth in the share."""
+        """The share of one row."""
         return Fraction(1, self.among)
 
     @property
@@ -124,8 +128,8 @@ class Share(Question):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"question": self.name, "where": self.where.text, "among": self.among, "of": self.of}
-        return {**asked, "loss": self.loss, "prior": "uniform"}
+        parameters = {"question": self.name, "where": self.where.text, "among": self.among, "of": self.of}
+        return {**parameters, "loss": self.loss, "prior": "uniform"}
 
     @property
     def space(self) -> Line:
@@ -139,18 +143,18 @@ class Share(Question):
     def statement(self, source: Source, secret: bytes) -> Statement:
         return statement(source, self.bounded_unit, 1, {"count": ones(source, self.where.given)}, secret)
 
-    def point(self, found: Mapping[str, int]) -> int:
-        return self.space.clamp(found["count"])
+    def point(self, engine_result: Mapping[str, int]) -> int:
+        return self.space.clamp(engine_result["count"])
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {"count": int(drawn), "blur": uniform_integer(BITS)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {"count": int(sample), "blur": uniform_integer(BITS)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not all(type(value) is int for value in released.values()):
             raise InvalidInput("what is released are whole numbers.")
 
     def noisy(self, released: Mapping[str, Any]) -> NoisyShare:
-        """The noisy count with the law of its noise: estimate, p-values, intervals."""
+        """The noisy count with the law of its noise, for estimates, p-values and intervals."""
         from utmost.theory.binary.design.share_test import NoisyShare
 
         count, blur = released["count"], released["blur"]
@@ -164,7 +168,7 @@ class Share(Question):
     def test(
         self, released: Mapping[str, Any], theta: AnyNumber, alternative: Any, confidence: AnyNumber
     ) -> ShareFinding:
-        """The p-value of a share under the null hypothesis, and an interval of the population's."""
+        """Test the null hypothesis that the population share is theta; also an interval for that share."""
         noisy = self.noisy(released)
         p_value, interval = noisy.p_value(theta, alternative), noisy.interval(confidence, alternative)
         return ShareFinding(float(theta), alternative, p_value, interval, float(confidence))
@@ -175,21 +179,21 @@ class Share(Question):
 
     @property
     def average(self) -> float:
-        return scaled(self.loss, self.solution.value, float(self.step))
+        return loss_in_unit(self.loss, self.solution.value, float(self.step))
 
     def before(self) -> Before:
         return Before(self.loss, self.average, self.average, holds="the same for every table")
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         return 1.0 if error < 0 else float(self.solution.mechanism.expected(f"within {error // self.step}"))
 
     def after(self, released: Mapping[str, Any]) -> After:
-        half, count = self.solution.mechanism.noise.half_width(CONFIDENCE), released["count"]
-        low, high = (min(max(float(end * self.step), 0.0), 1.0) for end in (count - half, count + half))
+        half_width, count = self.solution.mechanism.noise.half_width(CONFIDENCE), released["count"]
+        low, high = (min(max(float(end * self.step), 0.0), 1.0) for end in (count - half_width, count + half_width))
         return After({self.name: (low, high)}, given="; of the rows of the table, not of a population", by_law=True)
 
-    def compared(self) -> dict[str, dict[str, float]]:
-        losses = tuple(loss for loss in shown_with(self.loss) if loss in OF_SHARES)
+    def expected_losses(self) -> dict[str, dict[str, float]]:
+        losses = tuple(loss for loss in reported_losses(self.loss) if loss in OF_SHARES)
         ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
-        others = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
-        return in_units({"Utmost": ours, **others}, losses, self.step)
+        alternatives = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
+        return in_units({"Utmost": ours, **alternatives}, losses, self.step)

@@ -1,4 +1,4 @@
-"""The question: which keys are there, that nobody listed."""
+"""Query: which keys there are, found privately (partition selection)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from utmost.queries.questions.by_found_keys import (
     TRUE_KEYS,
     USERS,
     KeySelection,
+    plain_key,
+    plain_keys,
     require_discover,
     users_needed,
-    written_key,
-    written_keys,
 )
-from utmost.queries.questions.question import Question, asking
+from utmost.queries.questions.question import Question, question_in_words
 from utmost.queries.units import Unit
 from utmost.queries.units_per_key import Found, holders_statement
 from utmost.space.integers import Holders
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShownKeys(Question):
-    """Which keys there are: those that are released.
+    """The keys that partition selection releases.
 
     Attributes
     ----------
@@ -52,20 +52,22 @@ class ShownKeys(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(by=require_discover(self.by, self.privacy, self.terms.unit, has_noise=False))
+        self.set_fields(by=require_discover(self.by, self.privacy, self.terms.unit, has_noise=False))
 
     @property
     def bounded_unit(self) -> Unit:
-        return replace(self.terms.unit, truncate="question")  # keys are bounded, and no rows are counted
+        return replace(self.terms.unit, truncate="question")  # the contribution bound is in keys, not in rows
 
     @cached_property
     def selection(self) -> KeySelection:
-        """Which keys are released."""
+        """The partition selection."""
         return KeySelection(self.by, self.terms, self.by.keys_each)
 
     @property
     def words(self) -> str:
-        return asking(f"Which {named(self.by.columns)} are there{self.selection.used(self.of_people)}", self.where)
+        return question_in_words(
+            f"Which {named(self.by.columns)} are there{self.selection.keys_clause(self.of_people)}", self.where
+        )
 
     @property
     def public(self) -> dict[str, Any]:
@@ -77,8 +79,8 @@ class ShownKeys(Question):
         return self.selection.space
 
     @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, **self.selection.posed}
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, **self.selection.problem_data}
 
     def design(self) -> Solution:
         return self.selection.design(self.privacy, self.loss)
@@ -88,21 +90,21 @@ class ShownKeys(Question):
         keys_each = self.selection.keys_each
         return holders_statement(source, self.bounded_unit, self.by, keys_each, holding, {}, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, Any]) -> Found:
-        return self.selection.point(found, ())
+    def point(self, engine_result: Mapping[str, Any]) -> Found:
+        return self.selection.point(engine_result, ())
 
     def draw(self, point: Found) -> dict[str, Any]:
         return self.released(self.selection.draw(self.solution.mechanism, point))
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        keys, _ = drawn
-        return {"keys": written_keys(keys)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        keys, _ = sample
+        return {"keys": plain_keys(keys)}
 
     def value(self, released: Mapping[str, Any]) -> list[Any]:
         return self.selection.keys(released).labels
 
     def plain_value(self, value: Any) -> Any:
-        return [written_key(key) for key in value]
+        return [plain_key(key) for key in value]
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         return self.selection.keys(released).table
@@ -116,7 +118,7 @@ class ShownKeys(Question):
         return self.by.columns
 
     @property
-    def proved_of(self) -> str:
+    def certificate_subject(self) -> str:
         return "which keys are shown"
 
     @property
@@ -130,5 +132,5 @@ class ShownKeys(Question):
     def after(self, released: Mapping[str, Any]) -> After:
         return After(given=TRUE_KEYS, by_law=True)
 
-    def compared(self) -> dict[str, dict[str, float]]:
+    def expected_losses(self) -> dict[str, dict[str, float]]:
         return users_needed(self.solution.value, self.space.changes, self.privacy)

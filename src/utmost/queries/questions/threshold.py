@@ -1,4 +1,4 @@
-"""The question: are there at least so many rows with a condition."""
+"""Query: whether at least a given number of rows meet a condition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from utmost.queries.arguments import Of, plain
 from utmost.queries.options import ANY_CONDITION, AT_LEAST, BY, OF
 from utmost.queries.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
 from utmost.queries.questions.choices import Choice
-from utmost.queries.questions.decisions import ONES, RowSum, decision, judged_by, row_sum
+from utmost.queries.questions.decisions import ONES, RowSum, checked_loss_and_prior, decision, row_sum
 from utmost.queries.questions.priors import prior_text
 from utmost.queries.questions.question import as_of
 from utmost.queries.questions.selection import Selection
@@ -21,15 +21,16 @@ from utmost.queries.questions.tiered import TieredSum
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Threshold(Choice):
-    """Whether a condition is true of at least so many rows, or people.
+    """Whether at least a given number of rows, or people, meet a condition.
 
     Attributes
     ----------
     at_least : int
-        The least number of which the answer is yes.
+        The threshold: the least count with the answer yes.
     of : "rows" or "people"
         What is counted.
     loss : "zero-one"
+        The loss that the mechanism is designed for.
     prior : array or None
         A probability for each possible count, in increasing order; None is uniform.
     """
@@ -45,9 +46,9 @@ class Threshold(Choice):
     prior: Any = None
 
     def __post_init__(self) -> None:
-        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
+        self.set_fields(of=as_of(self.of, self.terms.unit))  # first: the contribution bound depends on it
         super().__post_init__()
-        self.settle(**judged_by(self.scores, self.loss, self.prior, self.privacy))
+        self.set_fields(**checked_loss_and_prior(self.scores, self.loss, self.prior, self.privacy))
         try:
             border = 0 if isinstance(self.at_least, bool) else plain(operator.index(self.at_least))
         except TypeError:
@@ -57,14 +58,14 @@ class Threshold(Choice):
                 f"at_least is {shown(self.at_least)}; give a whole number from 1 to {self.scores.space.last}, the most "
                 "there can be: the answer to any other is public."
             )
-        self.settle(at_least=border)
+        self.set_fields(at_least=border)
 
     @property
-    def of_one_row(self) -> bool:
+    def uses_one_row_each(self) -> bool:
         return self.of_people and self.by is not None
 
     @property
-    def one_row_words(self) -> str:
+    def one_row_clause(self) -> str:
         return IN_ONE_GROUP
 
     @property
@@ -73,15 +74,15 @@ class Threshold(Choice):
 
     @property
     def words(self) -> str:
-        middle, end = self.grouping.placed(self.kept)
+        middle, end = self.grouping.sentence_clauses(self.rows_clause)
         having = f"{middle and f'{middle},'} with {self.where}" if self.where else middle
         return f"Are there at least {self.at_least} {self.of}{having}{end}?"
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
-        judged = {"loss": self.loss, "prior": prior_text(self.prior)}
-        return {"question": self.name, **asked, **judged, **self.grouping.public}
+        parameters = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
+        criterion = {"loss": self.loss, "prior": prior_text(self.prior)}
+        return {"question": self.name, **parameters, **criterion, **self.grouping.public}
 
     @cached_property
     def scores(self) -> RowSum | TieredSum:

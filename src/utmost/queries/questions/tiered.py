@@ -1,8 +1,8 @@
-"""Counts, majorities and thresholds of rows of which some are promised more than others: one integer for each tier.
+"""Counts, majorities and thresholds of tables with tiers (heterogeneous privacy): one integer for each tier.
 
-Which tier a row belongs to is public: the first of the named conditions that is true of it, or none of them; a person
-belongs to the first one that is true of any of their rows. One neighbour changes one row, or the rows of one person, of
-one tier, so it moves one integer, at the level of its tier (HET). The answer is about all rows together.
+The tier of a row is public: the first of the named conditions that it meets, or the rest; that of a person is the first
+one that any of their rows meets. Neighbours differ in one row, or the rows of one person, of one tier, so one integer
+changes, at the level of its tier (HET). The answer is about all rows together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from utmost.queries.contributions import Contribution, ones, require_id, stateme
 from utmost.queries.expressions.values import case, compare, least_over, literal
 from utmost.queries.predicate import EVERY_ROW, Where, as_condition
 from utmost.queries.questions.priors import require_unbiased
-from utmost.queries.questions.question import Question, as_loss, as_of, shown_with
+from utmost.queries.questions.question import Question, as_loss, as_of, reported_losses
 from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection
 from utmost.queries.units import Unit
 from utmost.space.integers import Tiers
@@ -37,20 +37,20 @@ TRIED = "the worst of some points tried"
 
 @dataclass(frozen=True)
 class TieredSum(Scores):
-    """A sum over rows in one integer for every tier, the rest last: t0, t1, ...
+    """A sum over the rows of every tier, named t0, t1, ..., the rest last.
 
     Attributes
     ----------
     ends : pair of int
-        Between which integers, 0 among them, lies what a row adds.
+        The range of what a row adds; it contains 0.
     contribution : callable
-        The expression of it, of a table and a condition.
+        Returns the expression of it, for a table and a condition.
     where : Where
-        The condition that it is about.
+        The condition.
     scope : Scope
-        The rows, and what one neighbour does to them.
+        The rows, with contribution bound and adjacency.
     unit : Unit
-        With the tiers.
+        The privacy unit, with its tiers.
     """
 
     ends: tuple[int, int]
@@ -61,7 +61,7 @@ class TieredSum(Scores):
 
     @cached_property
     def space(self) -> Tiers:
-        """One line for every tier, and its share of the level."""
+        """The range of the sum of every tier, and the share of the level that each tier has."""
         sizes = [tier.at_most for tier in self.unit.tiers]
         shares = [write_rational(tier.share) for tier in self.unit.tiers]
         if rest := (self.unit.at_most or 0) - sum(sizes):
@@ -70,56 +70,56 @@ class TieredSum(Scores):
         return Tiers(tuple(scope.line(self.ends) for scope in scopes), tuple(shares))
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        """What every row adds, in the sum of the first tier that it belongs to."""
+        """The statement for the sums: every row is added to that of its tier."""
         row = self.contribution(source, self.where.given)
         require_id(source, self.unit.id)
         tiers = [(as_condition(tier.where, source), literal(place)) for place, tier in enumerate(self.unit.tiers)]
         first = case(tiers, literal(len(tiers)))
-        if self.unit.id is not None:  # of all rows of the person, also of those that the question is not about
+        if self.unit.id is not None:  # over all rows of the person, the condition aside
             first = least_over(first, [source.column(self.unit.id)])
         parts = {}
         for place in range(len(self.space.lines)):
             own = compare("=", first, literal(place))
-            both = own if row.taking_part is None else row.taking_part & own
-            parts[f"t{place}"] = Contribution(both, row.value, row.least, row.most)
+            in_tier = own if row.taking_part is None else row.taking_part & own
+            parts[f"t{place}"] = Contribution(in_tier, row.value, row.least, row.most)
         return statement(source, self.unit, rows_each, parts, secret)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.space.clamp([found[f"t{place}"] for place in range(len(self.space.lines))])
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([engine_result[f"t{place}"] for place in range(len(self.space.lines))])
 
 
 def require_uniform(space: Tiers, prior: Any, privacy: Level) -> None:
-    """Refuse levels that tiers have no shares of, and any prior but the uniform one."""
-    line_prior(cast(Line, space), prior)  # only how many points there are is looked at
+    """Refuse levels that are not pure, and any prior but the uniform one."""
+    line_prior(cast(Line, space), prior)  # uses the number of points only
     require_pure(privacy)
     if prior is not None:
         raise InvalidInput("with tiers every count of every tier is taken as equally likely; leave the prior out.")
 
 
-def spent_of_tiers(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:
-    """What each named tier spends, in words."""
+def tier_levels_in_words(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:
+    """The level that each named tier spends, in words."""
     levels = zip(unit.tiers, space.levels(privacy), strict=False)
     return tuple(f"of {unit.whose} with {tier.where} it spends {level}" for tier, level in levels)
 
 
 @dataclass(frozen=True, eq=False)
 class TieredDecision(Selection):
-    """Whether the sum of all tiers' integers is at least a border.
+    """Whether the sum over all tiers reaches a threshold.
 
     Attributes
     ----------
     space : Tiers
-        Where the integers lie, and what each tier is promised.
+        The range of the sum of each tier, with its share of the level.
     border : int
-        The least sum of which the answer is yes.
+        The threshold: the least sum with the answer yes.
     privacy : Level
-        The whole level, of which tiers have shares.
+        The level, of which each tier has a share.
     unit : Unit
-        With the tiers.
+        The privacy unit, with its tiers.
     """
 
     label: ClassVar = "yes"
-    plain: ClassVar = bool
+    answer_type: ClassVar = bool
 
     space: Tiers
     border: int
@@ -127,7 +127,7 @@ class TieredDecision(Selection):
     unit: Unit
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": "zero-one", "border": self.border}
 
     def design(self) -> Solution:
@@ -136,41 +136,43 @@ class TieredDecision(Selection):
         return best_tiered_choice(self.space, self.border, self.privacy)
 
     def select(self, solution: Solution, point: Any) -> bool:
-        drawn = solution.mechanism.sample(point)
-        return bool(drawn[0] if isinstance(drawn, tuple) else drawn)
+        sample = solution.mechanism.sample(point)
+        return bool(sample[0] if isinstance(sample, tuple) else sample)
 
-    def require(self, selected: Any) -> None:
-        if not isinstance(selected, bool):
+    def require(self, answer: Any) -> None:
+        if not isinstance(answer, bool):
             raise InvalidInput("what is released is yes or no: true or false.")
 
-    def values(self, selected: Any) -> tuple[bool]:
-        return (bool(selected),)
+    def values(self, answer: Any) -> tuple[bool]:
+        return (bool(answer),)
 
     def before(self, solution: Solution) -> Before:
         return Before("zero-one", solution.value, solution.mechanism.worst_wrong(self.border))
 
-    def confidence(self, solution: Solution, selected: bool) -> Confidence:
-        place = int(selected)
+    def confidence(self, solution: Solution, answer: bool) -> Confidence:
+        place = int(answer)
         joint = solution.mechanism.joint(self.space, self.border)[:, place]
         return Confidence(right=float(joint[place] / joint.sum()) if joint.sum() > 0 else 0.5)
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return "a uniform prior and this answer"
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         from utmost.theory.scalar.design.tiers import choice_errors
 
         errors = choice_errors(self.space, self.border, self.privacy)
-        others = {name: {"zero-one": value} for name, value in errors.items() if name != solution.certificate.method}
-        return {"Utmost": {"zero-one": solution.value}, **others}
+        alternatives = {
+            name: {"zero-one": value} for name, value in errors.items() if name != solution.certificate.method
+        }
+        return {"Utmost": {"zero-one": solution.value}, **alternatives}
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
-        return (*spent_of_tiers(self.unit, self.space, self.privacy), *solution.certificate.notes)
+        return (*tier_levels_in_words(self.unit, self.space, self.privacy), *solution.certificate.notes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TieredCount(Question):
-    """How many rows, or people, there are of which a condition is true, of all tiers together.
+    """The number of rows, or people, that meet a condition, over all tiers.
 
     Attributes
     ----------
@@ -179,11 +181,11 @@ class TieredCount(Question):
     of : "rows" or "people"
         What is counted.
     loss : str
-        What the mechanism is best for.
+        The loss that the mechanism is designed for.
     prior : None
-        Every count of every tier is equally likely.
+        Uniform: every count of every tier is equally likely.
     unbiased : bool
-        Whether the noisy number itself is the answer.
+        Whether the answer is the noisy number itself, without post-processing.
     """
 
     name = "count"
@@ -198,8 +200,8 @@ class TieredCount(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss))
-        self.settle(unbiased=require_unbiased(self.unbiased))
+        self.set_fields(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss))
+        self.set_fields(unbiased=require_unbiased(self.unbiased))
         require_uniform(self.space, self.prior, self.privacy)
 
     @cached_property
@@ -211,19 +213,20 @@ class TieredCount(Question):
     @property
     def words(self) -> str:
         how = ", as an unbiased number" if self.unbiased else ", as the sum of best guesses under a uniform prior"
-        return f"How many {self.of}{self.kept_within} {f'have {self.where}' if self.where else 'are there'}{how}?"
+        condition = f"have {self.where}" if self.where else "are there"
+        return f"How many {self.of}{self.rows_clause_mid_sentence} {condition}{how}?"
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"question": self.name, "where": self.where.text, "of": self.of}
-        return {**asked, "loss": self.loss, "prior": "uniform", "unbiased": self.unbiased}
+        parameters = {"question": self.name, "where": self.where.text, "of": self.of}
+        return {**parameters, "loss": self.loss, "prior": "uniform", "unbiased": self.unbiased}
 
     @property
     def space(self) -> Tiers:
         return self.scores.space
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": self.loss, "unbiased": self.unbiased}
 
     def design(self) -> Solution:
@@ -234,17 +237,17 @@ class TieredCount(Question):
     def statement(self, source: Source, secret: bytes) -> Statement:
         return self.scores.statement(source, self.terms.unit, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.scores.point(found)
+    def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
+        return self.scores.point(engine_result)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the released integers are called: the sums of some tiers."""
+        """The names of the released integers, which are sums over tiers."""
         parts = self.solution.mechanism.parts
         return ("count",) if len(parts) == 1 else tuple(f"tier {'+'.join(str(t + 1) for t in part)}" for part in parts)
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {name: int(one) for name, one in zip(self.names, drawn, strict=True)}
+    def released(self, sample: Any) -> dict[str, Any]:
+        return {name: int(number) for name, number in zip(self.names, sample, strict=True)}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if set(released) != set(self.names) or not all(type(value) is int for value in released.values()):
@@ -256,14 +259,14 @@ class TieredCount(Question):
     def value(self, released: Mapping[str, Any]) -> Any:
         return sum(released[name] for name in self.names) + self.solution.mechanism.guess
 
-    def off_by_more(self, error: Fraction) -> float:
+    def probability_off_by_more(self, error: Fraction) -> float:
         return float(self.solution.mechanism.expected(f"within {error // 1}")) if error >= 0 else 1.0
 
     def before(self) -> Before:
         return Before(self.loss, self.average, self.solution.mechanism.worst(self.loss), worst_among=TRIED)
 
     def after(self, released: Mapping[str, Any]) -> After:
-        """The intervals of all sums at once, each with its part of what may be missed, added up."""
+        """The sum of simultaneous intervals for all released sums, each with an equal part of the error probability."""
         mechanism = self.solution.mechanism
         level = 1 - (1 - CONFIDENCE) / len(mechanism.laws)
         ends = [law.interval(released[name], level) for name, law in zip(self.names, mechanism.laws, strict=True)]
@@ -274,20 +277,20 @@ class TieredCount(Question):
         """Whether the interval reaches the largest count that `at_most` allows."""
         return any(high >= self.stated_rows for _, high in after.intervals.values())
 
-    def compared(self) -> dict[str, dict[str, float]]:
+    def expected_losses(self) -> dict[str, dict[str, float]]:
         from utmost.theory.scalar.design.tiers import tiered_counts
 
-        losses, mechanism = shown_with(self.loss), self.solution.mechanism
-        others: dict[str, dict[str, float]] = {}
-        for name, way in tiered_counts(self.space, self.privacy, self.loss, self.unbiased):
-            if way is not mechanism and name != self.solution.certificate.method:
-                by_loss = {loss: way.expected(loss) for loss in losses}
-                others[name] = min(by_loss, others.get(name, by_loss), key=lambda losses: losses[self.loss])
-        return {"Utmost": {loss: mechanism.expected(loss) for loss in losses}, **others}
+        losses, mechanism = reported_losses(self.loss), self.solution.mechanism
+        alternatives: dict[str, dict[str, float]] = {}
+        for name, design in tiered_counts(self.space, self.privacy, self.loss, self.unbiased):
+            if design is not mechanism and name != self.solution.certificate.method:
+                by_loss = {loss: design.expected(loss) for loss in losses}
+                alternatives[name] = min(by_loss, alternatives.get(name, by_loss), key=lambda losses: losses[self.loss])
+        return {"Utmost": {loss: mechanism.expected(loss) for loss in losses}, **alternatives}
 
     @property
     def notes(self) -> tuple[str, ...]:
         return (
-            *spent_of_tiers(self.terms.unit, self.space, self.privacy),
+            *tier_levels_in_words(self.terms.unit, self.space, self.privacy),
             *self.solution.certificate.notes,
         )

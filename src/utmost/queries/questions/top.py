@@ -1,4 +1,4 @@
-"""The question: which k values of a column are most frequent, in order; of a public list, or of all there are."""
+"""Query: the k most frequent values of a column, in order, of a public list of candidates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from utmost.queries.keys import Keys, keys
 from utmost.queries.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
 from utmost.queries.predicate import Where
 from utmost.queries.questions.choices import Choice
-from utmost.queries.questions.question import as_of, asking
+from utmost.queries.questions.question import as_of, question_in_words
 from utmost.queries.questions.selection import Confidence, Scores, Selection
-from utmost.queries.questions.top_found import MISSED, as_named, recall_in_words
+from utmost.queries.questions.top_found import MISSED, as_k, recall_in_words
 from utmost.queries.units import Unit
 from utmost.space.integers import Tallies
 
@@ -37,14 +37,14 @@ GIVEN = ", nothing more than the expected recall is known of who is missed"
 
 @dataclass(frozen=True)
 class CategoryCounts(Scores):
-    """How many rows have each of some values of a column.
+    """The number of rows of each of several values of a column.
 
     Attributes
     ----------
     keys : Keys
         The values.
     space : Tallies
-        Where the numbers of rows lie.
+        The space of the counts, with its sensitivity.
     where : Where
         Which rows are counted.
     """
@@ -54,11 +54,11 @@ class CategoryCounts(Scores):
     where: Where
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        counted = {"count": ones(source, self.where.given)}
-        return grouped_statement(source, unit, rows_each, self.keys, counted, secret)
+        contributions = {"count": ones(source, self.where.given)}
+        return grouped_statement(source, unit, rows_each, self.keys, contributions, secret)
 
-    def point(self, found: Mapping[str, Any]) -> list[int]:
-        counts: list[int] = np.clip(found["count"], 0, self.space.rows).tolist()
+    def point(self, engine_result: Mapping[str, Any]) -> list[int]:
+        counts: list[int] = np.clip(engine_result["count"], 0, self.space.rows).tolist()
         return counts
 
 
@@ -69,19 +69,19 @@ class TopList(Selection):
     Attributes
     ----------
     space : Tallies
-        Where the numbers of rows lie, and what one neighbour does to them.
+        The space of the counts, with its sensitivity.
     labels : sequence
-        What the candidates are called.
+        The names of the candidates.
     k : int
-        How many are named.
+        The length of the list.
     privacy : Level
-        What the list keeps for one neighbour.
+        The privacy level of the list.
     """
 
     by_law: ClassVar = True
 
     label: ClassVar = "places"
-    plain: ClassVar = list
+    answer_type: ClassVar = list
     states_chance: ClassVar = False
 
     space: Tallies
@@ -90,7 +90,7 @@ class TopList(Selection):
     privacy: Level
 
     @property
-    def posed(self) -> dict[str, Any]:
+    def problem_data(self) -> dict[str, Any]:
         return {"loss": MISSED, "k": self.k}
 
     def design(self) -> Solution:
@@ -98,14 +98,14 @@ class TopList(Selection):
 
         return best_top(self.space, self.k, self.privacy)
 
-    def require(self, selected: Any) -> None:
-        places = selected if isinstance(selected, list) else []
-        known = all(type(at) is int and 0 <= at < len(self.labels) for at in places)
-        if not known or len(places) != self.k or len(set(places)) < self.k:
+    def require(self, answer: Any) -> None:
+        places = answer if isinstance(answer, list) else []
+        in_range = all(type(at) is int and 0 <= at < len(self.labels) for at in places)
+        if not in_range or len(places) != self.k or len(set(places)) < self.k:
             raise InvalidInput(f"{self.k} different candidates are named, each by its place in the list.")
 
-    def values(self, selected: list[int]) -> Sequence[Any]:
-        return ([self.labels[at] for at in selected],)
+    def values(self, answer: list[int]) -> Sequence[Any]:
+        return ([self.labels[at] for at in answer],)
 
     def before(self, solution: Solution) -> Before:
         from utmost.theory.selection.top_lists import missed
@@ -113,34 +113,35 @@ class TopList(Selection):
         average, error = missed(solution.mechanism, self.space)
         return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, "all tallies alike"))
 
-    def confidence(self, solution: Solution, selected: list[int]) -> Confidence:
+    def confidence(self, solution: Solution, answer: list[int]) -> Confidence:
         return Confidence()
 
-    def basis(self, of_groups: str, part: str) -> str:
+    def confidence_basis(self, of_groups: str, part: str) -> str:
         return GIVEN + part
 
-    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+    def expected_losses(self, solution: Solution) -> dict[str, dict[str, float]]:
         from utmost.theory.selection.design.top_lists import candidates
         from utmost.theory.selection.top_lists import missed
 
-        others = {
-            way.name: {MISSED: missed(way, self.space)[0]} for way in candidates(self.space, self.k, self.privacy)
+        alternatives = {
+            mechanism.name: {MISSED: missed(mechanism, self.space)[0]}
+            for mechanism in candidates(self.space, self.k, self.privacy)
         }
-        return {"Utmost": {MISSED: solution.value}, **others}
+        return {"Utmost": {MISSED: solution.value}, **alternatives}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Top(Choice):
-    """The k most frequent of a public list of candidates.
+    """The k most frequent of a public list of candidates, in order.
 
     Attributes
     ----------
     column : str
-        Whose values are counted.
+        The column.
     k : int
-        How many are named.
+        The length of the list.
     candidates : Bins or tuple
-        What may be named, in the order that breaks ties.
+        The candidates, in the order that breaks ties.
     of : "rows" or "people"
         What is counted.
     """
@@ -148,7 +149,7 @@ class Top(Choice):
     name = "top"
     summary = "which values of a column are most frequent, in order"
     options: ClassVar = (COLUMN, K, replace(CHOICES, required=False), WHERE, OF, KEYS_EACH)
-    by_one_row: ClassVar = True
+    people_by_one_row: ClassVar = True
 
     column: str
     k: int
@@ -159,26 +160,30 @@ class Top(Choice):
     def __post_init__(self) -> None:
         super().__post_init__()
         column = as_column(self.column)
-        listed = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
-        if not 1 <= (k := as_named(self.k)) <= len(listed):
-            raise InvalidInput(f"k is {k}, and there are {len(listed)} candidates; name 1 to {len(listed)} of them.")
-        self.settle(column=column, candidates=listed, k=k, of=as_of(self.of, self.terms.unit))
+        candidates = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
+        if not 1 <= (k := as_k(self.k)) <= len(candidates):
+            raise InvalidInput(
+                f"k is {k}, and there are {len(candidates)} candidates; name 1 to {len(candidates)} of them."
+            )
+        self.set_fields(column=column, candidates=candidates, k=k, of=as_of(self.of, self.terms.unit))
 
     @property
     def words(self) -> str:
-        many = "Which" if self.k == 1 else f"Which {self.k} values of"
-        return asking(f"{many} {self.column} {'is' if self.k == 1 else 'are'} most frequent", self.where, self.kept)
+        subject = "Which" if self.k == 1 else f"Which {self.k} values of"
+        return question_in_words(
+            f"{subject} {self.column} {'is' if self.k == 1 else 'are'} most frequent", self.where, self.rows_clause
+        )
 
     @property
     def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "k": self.k}
-        asked |= {"candidates": public_of(self.candidates), "where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        parameters: dict[str, Any] = {"column": self.column, "k": self.k}
+        parameters |= {"candidates": public_of(self.candidates), "where": self.where.text, "of": self.of}
+        return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
     @cached_property
     def scores(self) -> CategoryCounts:
-        listed = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
-        return CategoryCounts(listed, self.scope.tallies(len(self.candidates)), self.where)
+        candidate_keys = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
+        return CategoryCounts(candidate_keys, self.scope.tallies(len(self.candidates)), self.where)
 
     @cached_property
     def selection(self) -> TopList:

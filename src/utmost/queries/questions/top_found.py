@@ -1,4 +1,4 @@
-"""The k most frequent of the keys that are released, by the counts that are released beside them."""
+"""Query: the k most frequent keys, in order, of those found privately, by their released counts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from utmost.exact import as_whole
 from utmost.queries.accuracy import CONFIDENCE, Before
 from utmost.queries.keys import named
 from utmost.queries.questions.aggregates import Groups
-from utmost.queries.questions.by_found_keys import ByFoundKeys, written_key
-from utmost.queries.questions.question import asking
+from utmost.queries.questions.by_found_keys import ByFoundKeys, plain_key
+from utmost.queries.questions.question import question_in_words
 from utmost.queries.units_per_key import Found
 
 MISSED = "missed"
-"""The loss of a top list: what share of the true k is missed."""
+"""The loss of a top list: the share of the true top k that it misses."""
 MOST_NAMED, ZIPF, SAMPLED = 10_000, 2000, 400
 LARGEST_NAMED = (
     "keys are named because their counts came out large, so the counts are too large on average; their intervals are "
@@ -29,12 +29,12 @@ LARGEST_NAMED = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopFound(ByFoundKeys):
-    """The k most frequent of the keys that are released.
+    """The k most frequent of the released keys.
 
     Attributes
     ----------
     k : int
-        How many are named.
+        The length of the list.
     """
 
     needs_most: ClassVar = True
@@ -43,7 +43,7 @@ class TopFound(ByFoundKeys):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(k=as_named(self.k))
+        self.set_fields(k=as_k(self.k))
 
     @property
     def name(self) -> str:
@@ -51,9 +51,9 @@ class TopFound(ByFoundKeys):
 
     @property
     def words(self) -> str:
-        many = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
-        question = f"Which {many} most {self.of}, keys found privately{self.selection.used(self.of_people)}"
-        return asking(question, self.where, "" if self.is_counted else self.kept)
+        subject = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
+        question = f"Which {subject} most {self.of}, keys found privately{self.selection.keys_clause(self.of_people)}"
+        return question_in_words(question, self.where, "" if self.counts_holders else self.rows_clause)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -63,13 +63,13 @@ class TopFound(ByFoundKeys):
     def draw(self, point: Found) -> dict[str, Any]:
         released = super().draw(point)
         counts = released["count"]
-        order = sorted(range(len(counts)), key=lambda place: -counts[place])[: self.k]  # of equal ones the first key
+        order = sorted(range(len(counts)), key=lambda place: -counts[place])[: self.k]  # ties: the first key
         keys = [[name, kind, [column[place] for place in order]] for name, kind, column in released["keys"]]
         return {"keys": keys, "count": [counts[place] for place in order]}
 
     @property
     def confidence(self) -> float:
-        """So large that all keys there can be have their numbers in their intervals at once: also the largest ones."""
+        """The confidence of one interval such that those of all possible keys hold at once: also the selected ones."""
         most_keys = (self.terms.unit.at_most or 1) * self.selection.keys_each
         return 1 - (1 - CONFIDENCE) / most_keys
 
@@ -81,8 +81,8 @@ class TopFound(ByFoundKeys):
         return groups
 
     @property
-    def about(self) -> str:
-        return f", of all that are named at once{self.not_in_it}"
+    def interval_basis(self) -> str:
+        return f", of all that are named at once{self.limits_clause}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class TopFound(ByFoundKeys):
         return self.groups(released).keys.labels
 
     def plain_value(self, value: Any) -> Any:
-        return [written_key(key) for key in value]
+        return [plain_key(key) for key in value]
 
     def before(self) -> Before:
         average, error = self._missed
@@ -103,13 +103,13 @@ class TopFound(ByFoundKeys):
     def average(self) -> float:
         return self._missed[0]
 
-    def compared(self) -> dict[str, dict[str, float]]:
-        counted = super().compared()
-        return {**counted, "Utmost": {MISSED: self.average, **counted["Utmost"]}}
+    def expected_losses(self) -> dict[str, dict[str, float]]:
+        count_losses = super().expected_losses()
+        return {**count_losses, "Utmost": {MISSED: self.average, **count_losses["Utmost"]}}
 
     @cached_property
     def _missed(self) -> tuple[float, float]:
-        """What share of the true k is missed on a table whose keys fall off as Zipf's do: a public sample."""
+        """Expected share of the true top k that is missed if keys follow Zipf's law, simulated, with standard error."""
         from utmost.theory.selection.top_lists import largest, simulate_noise
 
         mechanism, rng = self.solution.mechanism, np.random.default_rng(20_130_103)
@@ -120,18 +120,18 @@ class TopFound(ByFoundKeys):
         counts = holders - thresholds
         if mechanism.noise is not None:
             counts = holders + simulate_noise(mechanism.noise.noise, counts.shape, rng)
-        shown = np.where(holders >= thresholds, counts.astype(float), -np.inf)
-        places, k = largest(shown, self.k), min(self.k, ZIPF)
-        is_shown = np.isfinite(np.take_along_axis(shown, places, axis=1))
+        shown_counts = np.where(holders >= thresholds, counts.astype(float), -np.inf)
+        places, k = largest(shown_counts, self.k), min(self.k, ZIPF)
+        is_shown = np.isfinite(np.take_along_axis(shown_counts, places, axis=1))
         share = ((places < k) & is_shown).sum(axis=1) / k
         return float(1 - share.mean()), float(share.std() / np.sqrt(SAMPLED))
 
 
 def recall_in_words(missed: float, words: str) -> str:
-    """What is expected to be found, and on what that rests."""
+    """The expected recall in words, with its assumptions."""
     return f"expected recall {1 - missed:.4g}: {words}"
 
 
-def as_named(k: Any) -> int:
-    """How many are named."""
+def as_k(k: Any) -> int:
+    """Return the length of a top list as an int; refuse one out of range."""
     return as_whole(k, "k", 1, MOST_NAMED)

@@ -133,7 +133,12 @@ def _notes(answer: Answer) -> list[str]:
     """What a reader should know beside the answer, of the question, the columns and the account."""
     return [
         note
-        for note in (*answer.question.all_notes, answer.outside_note, *answer.readings, answer.ledger.other_table)
+        for note in (
+            *answer.question.notes_with_truncation,
+            answer.outside_note,
+            *answer.readings,
+            answer.ledger.other_table,
+        )
         if note
     ]
 
@@ -206,7 +211,7 @@ def picture_of(answer: Answer) -> str:
     if isinstance(answer.value, Mapping):
         numbers = {name: value for name, value in answer.value.items() if value is not None}
         shown = {_short(cell_name(name)): float(n) for name, n in islice(numbers.items(), MOST_BARS + 1)}
-        few = 0 < len(shown) == len(numbers) <= MOST_BARS and answer.question.one_kind
+        few = 0 < len(shown) == len(numbers) <= MOST_BARS and answer.question.shares_unit
         return bars(shown, *_with_intervals(answer)) if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:

@@ -30,7 +30,7 @@ from utmost.queries.keys import keys_again
 from utmost.queries.predicate import where_from_text
 from utmost.queries.questions import FORMS, OTHERS
 from utmost.queries.questions.cell_counts import NOISY_TOTAL
-from utmost.queries.questions.numeric import numeric_query_again
+from utmost.queries.questions.numeric import numeric_query_from_report
 from utmost.queries.questions.question import Question, Terms
 from utmost.queries.questions.tiered import TieredCount
 from utmost.queries.units import as_unit, require_neighbours
@@ -222,7 +222,7 @@ def question_again(
     name = str(public.get("question"))
     if (name in AGGREGATES or (name == "top" and found)) and not terms.unit.tiers:
         prior = None if str(public.get("prior")) == "uniform" else solution.problem.data.get("prior")
-        return _with_solution(numeric_query_again(public, terms, level, prior, says_rounding), public, solution)
+        return _with_solution(numeric_query_from_report(public, terms, level, prior, says_rounding), public, solution)
     kind = TieredCount if name == "count" else OTHERS.get(name)
     if kind is None:
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
