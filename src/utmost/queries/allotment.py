@@ -157,15 +157,15 @@ class Allotment:
 
 def allot(session: Session, targets: Any, level: Any, budget: Any, delta: Any) -> Allotment:
     """What `Session.allot` does."""
-    wanted = _as_targets(session, targets, level)
+    target_by_plan = _as_targets(session, targets, level)
     filter = session.account.filter
     share = _left_delta(session, delta)
     if budget is None:
-        return _made(session, wanted, cheapest(Search(filter).alternatives(wanted), filter, share))
+        return _made(session, target_by_plan, cheapest(Search(filter).alternatives(target_by_plan), filter, share))
     inner = _inner_filter(filter, budget)
     if inner.name == "basic" and share is not None:
         share = min(share, Fraction(inner.limits[1].rational))
-    return _made(session, *_scaled(wanted, inner, share if inner.name == "basic" else None))
+    return _made(session, *_scaled(target_by_plan, inner, share if inner.name == "basic" else None))
 
 
 def price(session: Session, plans: Sequence[Plan], delta: Any) -> Price:
@@ -173,21 +173,21 @@ def price(session: Session, plans: Sequence[Plan], delta: Any) -> Price:
     if not isinstance(plans, Sequence) or isinstance(plans, str) or not plans:
         raise InvalidInput(f"the plans are {shown(plans)}; give a list, such as [s.plan.count('age >= 65', 0.1), ...].")
     levels = [_as_plan(session, plan).privacy for plan in plans]
-    found = cheapest(levels, session.account.filter, _left_delta(session, delta))
-    return replace(found, fits=_fits(session, found))
+    cost = cheapest(levels, session.account.filter, _left_delta(session, delta))
+    return replace(cost, fits=_fits(session, cost))
 
 
-def _made(session: Session, wanted: Mapping[Plan, Target], found: Price) -> Allotment:
+def _made(session: Session, targets: Mapping[Plan, Target], price: Price) -> Allotment:
     plans = tuple(
-        replace(plan, question=plan.question.at(privacy)) for plan, privacy in zip(wanted, found.levels, strict=True)
+        replace(plan, question=plan.question.at(privacy)) for plan, privacy in zip(targets, price.levels, strict=True)
     )
-    fits = _fits(session, found)
-    return Allotment(plans, replace(found, fits=fits), tuple(wanted.values()), fits, session)
+    fits = _fits(session, price)
+    return Allotment(plans, replace(price, fits=fits), tuple(targets.values()), fits, session)
 
 
-def _fits(session: Session, found: Price) -> bool:
+def _fits(session: Session, price: Price) -> bool:
     filter = session.account.filter
-    return filter.allows([session.left.spent, tuple(found.cost.get(name, ZERO) for name in filter.resources)])
+    return filter.allows([session.left.spent, tuple(price.cost.get(name, ZERO) for name in filter.resources)])
 
 
 def _left_delta(session: Session, delta: Any) -> Any:
@@ -217,11 +217,11 @@ def _inner_filter(filter: Filter, budget: Any) -> Filter:
 def _as_targets(session: Session, targets: Any, level: Any) -> dict[Plan, Target]:
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidInput(f"the targets are {shown(targets)}; for each plan {A_TARGET}")
-    wanted = {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
-    for plan, target in wanted.items():
+    target_by_plan = {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
+    for plan, target in target_by_plan.items():
         plan.question.require_expected_rows()
         require_reachable(plan.question, target.error, "a target", with_chance=target.level is not None)
-    return wanted
+    return target_by_plan
 
 
 def _as_plan(session: Session, plan: Any) -> Plan:
@@ -307,61 +307,61 @@ class Search:
 
     def alternatives(
         self,
-        wanted: Mapping[Plan, Target],
+        targets: Mapping[Plan, Target],
         roughly: bool = False,
         only: Sequence[Level] | None = None,
-        others: bool = False,
+        other_kinds: bool = False,
     ) -> list[list[Level]]:
         """For every question the least level of each kind.
 
         Parameters
         ----------
-        wanted : what is wanted of each question
+        targets : what is wanted of each question
         roughly : whether levels are read off what is known, wherever enough is
         only : a level for each question, of the one kind that is looked at, or at any rate exactly
-        others : whether levels of other kinds are looked at beside it, roughly
+        other_kinds : whether levels of other kinds are looked at beside it, roughly
         """
-        found = []
-        for at, (plan, target) in enumerate(wanted.items()):
+        levels_by_question = []
+        for at, (plan, target) in enumerate(targets.items()):
             likeness, levels = _likeness(plan), []
             for place, kind in enumerate(_kinds(plan, self.filter)):
-                chosen = only is not None and type(kind(1.0)) is type(only[at])
-                if only is not None and not chosen and not others:
+                is_chosen_kind = only is not None and type(kind(1.0)) is type(only[at])
+                if only is not None and not is_chosen_kind and not other_kinds:
                     continue
-                about = roughly or (others and not chosen)
+                about = roughly or (other_kinds and not is_chosen_kind)
                 apart = 0.0 if target.level is None else APART
-                known = self._known.setdefault((likeness, target.level, place), Known(Curve(apart)))
-                size = known.roughly(target.in_steps(plan)[1]) if about else None
+                findings = self._known.setdefault((likeness, target.level, place), Known(Curve(apart)))
+                size = findings.roughly(target.in_steps(plan)[1]) if about else None
                 if size is None:
-                    size = self._least(plan, target, kind, known, (type(plan.question), place), about)
+                    size = self._least(plan, target, kind, findings, (type(plan.question), place), about)
                 if size is not None:
                     levels.append(kind(size))
             if not levels:
                 raise InvalidInput(
                     f"no level up to {LARGEST:g} meets {target} for: {plan.question.words} Ask for less accuracy."
                 )
-            found.append(levels)
-        return found
+            levels_by_question.append(levels)
+        return levels_by_question
 
     def _least(
         self,
         plan: Plan,
         target: Target,
         kind: Callable[[float], Level],
-        known: Known,
+        findings: Known,
         sort: tuple[type, int],
         roughly: bool,
     ) -> float | None:
         """The least size of a level that suffices, or about that; None if there is none, or no noise of that kind."""
         error, scaled = target.in_steps(plan)
-        if error in known.least:
-            return known.least[error]
+        if error in findings.least:
+            return findings.least[error]
         exact = target.level is None
         first = self._times[sort] / float(target.error) if sort in self._times else FIRST
-        if known.curve.points:
-            first = math.exp(known.curve.where(scaled))
+        if findings.curve.points:
+            first = math.exp(findings.curve.where(scaled))
         try:
-            curve = known.curve if exact else Curve()  # what is known of errors with a probability is about one
+            curve = findings.curve if exact else Curve()  # what is known of errors with a probability is about one
             size = least_size(
                 curve,
                 lambda size: target.reached(plan, kind(size)),
@@ -372,11 +372,11 @@ class Search:
         except UnsupportedLevel:
             size = None
         if size is None or not roughly:
-            known.least[error] = size
+            findings.least[error] = size
         if size is not None:
             self._times[sort] = size * float(target.error)
             if not exact:
-                known.curve.add(math.log(size), scaled)
+                findings.curve.add(math.log(size), scaled)
         return size
 
 
@@ -402,13 +402,13 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
 # ---- the other way round: a budget ----
 
 
-def _scaled(wanted: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
+def _scaled(targets: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
     """Targets larger or smaller by one factor, such that their price is just within a budget."""
     search = Search(filter)
 
     def at(log_factor: float, roughly: bool, as_in: Price | None = None) -> tuple[dict[Plan, Target], Price]:
         factor = Fraction(math.exp(log_factor)).limit_denominator(10**12)
-        scaled = {plan: target.times(factor) for plan, target in wanted.items()}
+        scaled = {plan: target.times(factor) for plan, target in targets.items()}
         kinds, accounting = (None, None) if as_in is None else (as_in.levels, as_in.accounting)
         return scaled, cheapest(search.alternatives(scaled, roughly, kinds), filter, delta, accounting)
 
@@ -416,24 +416,24 @@ def _scaled(wanted: Mapping[Plan, Target], filter: Filter, delta: Fraction | Non
     if not 0 < limit < math.inf:
         raise InvalidInput(f"budget is {filter.budget}; give what the questions may spend, above 0 and finite.")
     steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # how fast a price falls as errors grow
-    x, about = _within(partial(at, roughly=True), 0.0, limit, steep, ROUGHLY)
+    x, estimate = _within(partial(at, roughly=True), 0.0, limit, steep, ROUGHLY)
     best = math.inf
-    for _ in range(MOST_EXACT if about is not None else 0):  # how batches are counted hardly changes from here on
-        x, _ = _within(partial(at, roughly=True, as_in=about), x, limit, steep, CLOSE)
-        found = at(x, roughly=False, as_in=about)[1]  # from now on more is known of levels around
-        if found.fits:
+    for _ in range(MOST_EXACT if estimate is not None else 0):  # how batches are counted hardly changes from here on
+        x, _ = _within(partial(at, roughly=True, as_in=estimate), x, limit, steep, CLOSE)
+        price = at(x, roughly=False, as_in=estimate)[1]  # from now on more is known of levels around
+        if price.fits:
             before, best = best, min(best, x)
-            if _over(found, limit) > -CLOSE or x > before - CLOSE:
+            if _over(price, limit) > -CLOSE or x > before - CLOSE:
                 break
         else:
-            x += max(_over(found, limit), 0.0) / steep + CLOSE / 3
+            x += max(_over(price, limit), 0.0) / steep + CLOSE / 3
     if math.isinf(best):
         raise InvalidInput(f"no errors were found that {filter.budget} pays for; give a larger budget.")
-    scaled, found = at(best, roughly=False, as_in=about)
-    if filter.name != "basic" or about is None:
-        return scaled, found
-    compared = cheapest(search.alternatives(scaled, only=about.levels, others=True), filter, delta)
-    return (scaled, compared) if compared.levels == found.levels else at(best, roughly=False)
+    scaled, price = at(best, roughly=False, as_in=estimate)
+    if filter.name != "basic" or estimate is None:
+        return scaled, price
+    compared = cheapest(search.alternatives(scaled, only=estimate.levels, other_kinds=True), filter, delta)
+    return (scaled, compared) if compared.levels == price.levels else at(best, roughly=False)
 
 
 def _over(price: Price, limit: float) -> float:
@@ -450,24 +450,24 @@ def _within(
     crossed, and then halved.
     """
     low, high, best = -math.inf, math.inf, None
-    stride, tried, apart = close / 2, [(math.inf, 0.0)], [math.inf, math.inf]
+    stride, trials, apart = close / 2, [(math.inf, 0.0)], [math.inf, math.inf]
     for _ in range(MOST_TRIED):
-        found = at(x)[1]
-        over = _over(found, limit)
-        if found.fits:
-            high, best = x, found
+        price = at(x)[1]
+        over = _over(price, limit)
+        if price.fits:
+            high, best = x, price
         else:
             low = x
         if best is not None and (-close < over <= 0 or high - low < close):
             break
-        if close < abs(x - tried[-1][0]) < math.inf:
-            steep = min(max((tried[-1][1] - over) / (x - tried[-1][0]), 0.5), 4.0)
-        tried.append((x, over))
+        if close < abs(x - trials[-1][0]) < math.inf:
+            steep = min(max((trials[-1][1] - over) / (x - trials[-1][0]), 0.5), 4.0)
+        trials.append((x, over))
         apart.append(high - low)
         step = over / steep + close / 4
         if math.isinf(apart[-1]):
             stride *= 2
-            x += -max(-step, stride) if found.fits else max(step, stride)
+            x += -max(-step, stride) if price.fits else max(step, stride)
         elif low < x + step < high and apart[-1] < max(apart[-3] / 2, 4 * close):
             x += step
         else:

@@ -124,8 +124,8 @@ class Plan(Asked):
 
         Empty for questions that have no such picture.
         """
-        known = self.question.curve
-        return "" if known is None else curve_of(known)
+        curve = self.question.curve
+        return "" if curve is None else curve_of(curve)
 
     def __str__(self) -> str:
         lines = _lines(self.question, self.before, None)
@@ -176,8 +176,8 @@ class Answer(Asked):
     @property
     def interval(self) -> tuple[Any, Any] | None:
         """Where the truth lies with 95 %; None for yes or no, for a winner and for several counts: see `intervals`."""
-        found = list(self.after.intervals.values())
-        return found[0] if len(found) == 1 and not isinstance(self.value, Mapping) else None
+        ends = list(self.after.intervals.values())
+        return ends[0] if len(ends) == 1 and not isinstance(self.value, Mapping) else None
 
     @property
     def intervals(self) -> Mapping[Any, tuple[Any, Any]]:
@@ -277,8 +277,8 @@ class Answer(Asked):
 
         Nothing is asked of the table. What the ledger says can be checked with the ledger only.
         """
-        found = self.solution.verify()
-        return replace(found, checks=(*found.checks, *fits(self.question)))
+        verification = self.solution.verify()
+        return replace(verification, checks=(*verification.checks, *fits(self.question)))
 
     def to_json(self) -> str:
         """One JSON object: the same answer, the same bytes."""
@@ -299,12 +299,14 @@ class Answer(Asked):
         return write_report([self], path, purpose=purpose, author=author)
 
     def __str__(self) -> str:
-        again = [f"  {RECORDED}"] if self.recorded else []
-        kept = "" if self.ledger.kept else " (in memory: lost with this process)"
-        spent = f"  ledger{kept}: entry {self.ledger.entry}, spent {self.ledger.spent}, head {self.ledger.head[:16]}"
+        recorded = [f"  {RECORDED}"] if self.recorded else []
+        memory_note = "" if self.ledger.kept else " (in memory: lost with this process)"
+        spent = (
+            f"  ledger{memory_note}: entry {self.ledger.entry}, spent {self.ledger.spent}, head {self.ledger.head[:16]}"
+        )
         lines = _lines(self.question, self.before, self.after)
         lines += [f"  note: {note}" for note in (self.outside_note, *self.readings, self.ledger.other_table) if note]
-        return "\n".join([f"{self.question.words}  {show(self.value, self.after.intervals)}", *lines, spent, *again])
+        return "\n".join([f"{self.question.words}  {show(self.value, self.after.intervals)}", *lines, spent, *recorded])
 
     __repr__ = __str__
 
@@ -316,8 +318,8 @@ class Answer(Asked):
 
 def _numbers(column: list[Any]) -> list[Any]:
     """Whole numbers as they are; where one is a fraction, all of them as floats."""
-    whole = all(isinstance(each, int | str | None) for each in column)
-    return column if whole else [None if each is None else float(each) for each in column]
+    whole = all(isinstance(number, int | str | None) for number in column)
+    return column if whole else [None if number is None else float(number) for number in column]
 
 
 def plain_after(question: Question, after: After) -> dict[str, Any]:
@@ -334,9 +336,9 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 def fits(question: Question) -> tuple[Check, ...]:
     """Whether a solution is one for the question: the same integers, moves and level, and all that it poses."""
     problem = question.solution.problem
-    same = problem.space == question.space and problem.privacy == question.proved_level
+    is_same = problem.space == question.space and problem.privacy == question.proved_level
     wrong = [name for name, value in question.posed.items() if not _equal(problem.data.get(name), value)]
-    if not same or wrong:
+    if not is_same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)
 
@@ -370,8 +372,8 @@ def _lines(question: Question, before: Before, after: After | None) -> list[str]
         lines += [f"  rows: {groups_in_words(after)}"] if after.groups else []
         if after.near_limit:
             lines.append(f"  note: {near_limit_in_words(question.terms.unit, after)}")
-    others = ", ".join(
+    losses = ", ".join(
         f"{name} {figures(by[before.loss])}" for name, by in question.losses.items() if before.loss in by
     )
-    lines.append(f"  {compared_by(before)}: {others}")
+    lines.append(f"  {compared_by(before)}: {losses}")
     return lines + [f"  note: {note}" for note in question.all_notes]

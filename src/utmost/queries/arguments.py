@@ -82,7 +82,7 @@ def tally_prior(prior: Any, space: Tallies) -> dict[tuple[int, ...], float] | No
         return None
     if not isinstance(prior, Mapping) or not prior:
         raise InvalidInput("the prior of tallies is a mapping {(votes, ...): probability}, or None for uniform.")
-    found: dict[tuple[int, ...], Fraction] = {}
+    probabilities: dict[tuple[int, ...], Fraction] = {}
     for tally, weight in prior.items():
         listed = tuple(map(plain, tally)) if isinstance(tally, Sequence) else ()
         whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
@@ -90,11 +90,11 @@ def tally_prior(prior: Any, space: Tallies) -> dict[tuple[int, ...], float] | No
             raise InvalidInput(
                 f"the prior lists {shown(tally)}; give {space.cells} whole numbers that add up to at most {space.rows}."
             )
-        found[listed] = as_rational(weight, "a probability of the prior")
-    off = abs(sum(found.values(), Fraction(-1)))
-    if min(found.values()) < 0 or off > Fraction(1, 10**9):
+        probabilities[listed] = as_rational(weight, "a probability of the prior")
+    off = abs(sum(probabilities.values(), Fraction(-1)))
+    if min(probabilities.values()) < 0 or off > Fraction(1, 10**9):
         raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
-    return {tally: float(weight) for tally, weight in found.items()}
+    return {tally: float(weight) for tally, weight in probabilities.items()}
 
 
 def tally_prior_text(prior: Mapping[Any, float] | None) -> str:

@@ -90,27 +90,27 @@ def with_own_errors(
     return cast(Callable[Concatenate[Asker, Arguments], Result], checked)
 
 
-def misused(name: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+def misused(name: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
     """What an error says of arguments that do not fit: which the question lacks, or does not take, and what to do."""
-    known = [each for each in signature.parameters if each != "self"]
-    places = [n for n in known if signature.parameters[n].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    taken = f"{name} takes {', '.join(known)}"
-    odd = [each for each in named if each not in known]
-    if odd == ["by"]:
-        asked_by = [each for each in QUESTIONS if "by" in inspect.signature(getattr(Questions, each)).parameters]
+    parameters = [parameter for parameter in signature.parameters if parameter != "self"]
+    places = [n for n in parameters if signature.parameters[n].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    usage = f"{name} takes {', '.join(parameters)}"
+    unknown = [parameter for parameter in named if parameter not in parameters]
+    if unknown == ["by"]:
+        asked_by = [query for query in QUESTIONS if "by" in inspect.signature(getattr(Questions, query)).parameters]
         return f"{name} is not asked by keys; {', '.join(asked_by)} take `by`."
-    if odd:
-        return f"{name} has no argument {shown(odd[0])}; {taken}."
-    if len(given) - 1 > len(places):
-        return f"{name} takes {', '.join(places)} by position, and all else by name, such as where=...; {taken}."
-    twice = [each for each in places[: len(given) - 1] if each in named]
+    if unknown:
+        return f"{name} has no argument {shown(unknown[0])}; {usage}."
+    if len(positional) - 1 > len(places):
+        return f"{name} takes {', '.join(places)} by position, and all else by name, such as where=...; {usage}."
+    twice = [parameter for parameter in places[: len(positional) - 1] if parameter in named]
     if twice:
         return f"{name} is given {twice[0]} twice, by position and by name; give it once."
-    lacking = [n for n in known if signature.parameters[n].default is inspect.Parameter.empty]
-    lacking = [n for n in lacking if n not in named and n not in places[: len(given) - 1]]
-    said = {option.name: option.help.rstrip(".") for option in getattr(QUESTIONS.get(name), "options", ())}
-    words = [f"{n} ({said[n][0].lower()}{said[n][1:]})" if said.get(n) else n for n in lacking]
-    return f"{name} needs {', '.join(words)}: give what is public knowledge, never what the table says; {taken}."
+    lacking = [n for n in parameters if signature.parameters[n].default is inspect.Parameter.empty]
+    lacking = [n for n in lacking if n not in named and n not in places[: len(positional) - 1]]
+    help_of = {option.name: option.help.rstrip(".") for option in getattr(QUESTIONS.get(name), "options", ())}
+    words = [f"{n} ({help_of[n][0].lower()}{help_of[n][1:]})" if help_of.get(n) else n for n in lacking]
+    return f"{name} needs {', '.join(words)}: give what is public knowledge, never what the table says; {usage}."
 
 
 class Questions(ABC, Generic[Made]):
@@ -662,8 +662,8 @@ class Questions(ABC, Generic[Made]):
         >>> s.threshold("age >= 65", 20, privacy=9).value
         True
         """
-        asked = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
-        return self.pose(Threshold, privacy, where, fresh, by=by, **asked)
+        parameters = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
+        return self.pose(Threshold, privacy, where, fresh, by=by, **parameters)
 
     @with_own_errors
     def counts(
@@ -771,7 +771,7 @@ class Questions(ABC, Generic[Made]):
         >>> list(s.histogram("age", um.bins([0, 18, 65, 120]), privacy=1).value)
         ['[0, 18)', '[18, 65)', '[65, 120)']
         """
-        asked = Histogram(
+        query = Histogram(
             terms=self.terms,
             privacy=self.level(privacy),
             categories=as_listed(column, categories),
@@ -780,7 +780,7 @@ class Questions(ABC, Generic[Made]):
             of=of,
             loss=loss,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def cdf(
@@ -841,7 +841,7 @@ class Questions(ABC, Generic[Made]):
         >>> list(s.cdf("age", [20, 40, 60, 80], privacy=1).value)
         ['<= 20', '<= 40', '<= 60', '<= 80']
         """
-        asked = Cdf(
+        query = Cdf(
             terms=self.terms,
             privacy=self.level(privacy),
             column=column,
@@ -851,7 +851,7 @@ class Questions(ABC, Generic[Made]):
             monotone=monotone,
             loss=loss,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def ranges(
@@ -905,7 +905,7 @@ class Questions(ABC, Generic[Made]):
         >>> value["[0, 18)"] + value["[18, 65)"] == value["[0, 65)"]
         True
         """
-        asked = Ranges(
+        query = Ranges(
             terms=self.terms,
             privacy=self.level(privacy),
             column=column,
@@ -913,7 +913,7 @@ class Questions(ABC, Generic[Made]):
             where=self.where(where),
             of=of,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def hierarchy(
@@ -964,8 +964,8 @@ class Questions(ABC, Generic[Made]):
         True
         """
         condition = self.where(where)
-        asked = HierarchyOf(terms=self.terms, privacy=self.level(privacy), by=keys, levels=levels, where=condition)
-        return self.ask(asked, fresh)
+        query = HierarchyOf(terms=self.terms, privacy=self.level(privacy), by=keys, levels=levels, where=condition)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def marginals(
@@ -1021,8 +1021,8 @@ class Questions(ABC, Generic[Made]):
         True
         """
         where_given = self.where(where)
-        asked = Marginals(terms=self.terms, privacy=self.level(privacy), by=keys, tables=of, where=where_given)
-        return self.ask(asked, fresh)
+        query = Marginals(terms=self.terms, privacy=self.level(privacy), by=keys, tables=of, where=where_given)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def plurality(
@@ -1076,7 +1076,7 @@ class Questions(ABC, Generic[Made]):
         >>> s.plurality("age", um.bins([0, 18, 65, 120]), privacy=5).value
         '[18, 65)'
         """
-        asked = Plurality(
+        query = Plurality(
             terms=self.terms,
             privacy=self.level(privacy),
             column=column,
@@ -1086,7 +1086,7 @@ class Questions(ABC, Generic[Made]):
             loss=loss,
             prior=prior,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def quantile(
@@ -1181,17 +1181,17 @@ class Questions(ABC, Generic[Made]):
         if prior is not None and loss is None:
             loss = "absolute"
         few = candidates is not None and many <= MOST_CANDIDATES
-        chosen, counted = few and loss is not None and not several, few and several and by is None
-        if not chosen and not counted:
+        by_selection, by_counts = few and loss is not None and not several, few and several and by is None
+        if not by_selection and not by_counts:
             shares = q if several else [q]
             return self._ranked(
                 column, shares, not several, candidates, bounds, privacy, where, of, loss, prior, by, fresh
             )
         if any(bound is not None for bound in bounds.values()):
             raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
-        if counted:
+        if by_counts:
             return self._several(column, q, candidates, privacy, where, of, loss, prior, by, fresh)
-        asked = {
+        parameters = {
             "terms": self.terms,
             "privacy": self.level(privacy),
             "column": column,
@@ -1203,7 +1203,7 @@ class Questions(ABC, Generic[Made]):
             "prior": prior,
             "by": by,
         }
-        return self.ask(Quantile(**asked), fresh)
+        return self.ask(Quantile(**parameters), fresh)
 
     @with_own_errors
     def clamped(
@@ -1422,8 +1422,8 @@ class Questions(ABC, Generic[Made]):
         ['LAX', 'ORD']
         """
         by = as_discover(column, keys_each)
-        asked = ShownKeys(terms=self.terms, privacy=self.level(privacy), by=by, where=self.where(where))
-        return self.ask(asked, fresh)
+        query = ShownKeys(terms=self.terms, privacy=self.level(privacy), by=by, where=self.where(where))
+        return self.ask(query, fresh)
 
     @with_own_errors
     def top(
@@ -1488,8 +1488,8 @@ class Questions(ABC, Generic[Made]):
             return self.pose(
                 TopFound, level, where, fresh, aggregate=Count(counted=as_of(of, self.terms.unit)), by=by, k=k
             )
-        asked = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
-        return self.ask(asked, fresh)
+        query = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
+        return self.ask(query, fresh)
 
     def _named(self, conditions: Any) -> dict[str, Where]:
         """Conditions by name: as they are named, or by their own text."""
@@ -1566,7 +1566,7 @@ class Questions(ABC, Generic[Made]):
             )
         if candidates is not None and any(bound is not None for bound in bounds.values()):
             raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
-        given = {
+        parameters = {
             "terms": self.terms,
             "privacy": self.level(privacy),
             "column": column,
@@ -1579,7 +1579,7 @@ class Questions(ABC, Generic[Made]):
             "by": by,
             **bounds,
         }
-        return self.ask(Ranked(**given), fresh)
+        return self.ask(Ranked(**parameters), fresh)
 
     def _several(
         self,
@@ -1599,7 +1599,7 @@ class Questions(ABC, Generic[Made]):
                 "several quantiles are read off noisy counts: prior, by and loss are for one of them. Leave these out, "
                 "or ask for one quantile at a time."
             )
-        asked = Quantiles(
+        query = Quantiles(
             terms=self.terms,
             privacy=self.level(privacy),
             column=column,
@@ -1608,4 +1608,4 @@ class Questions(ABC, Generic[Made]):
             where=self.where(where),
             of=of,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)

@@ -89,7 +89,7 @@ class Budget:
             cells += [("", level, "", words) for level, words in parts_of(e)]
             rows += cells
         spent = table(("entry", "level", "charged", "asked"), rows) if rows else ""
-        parts = [tuple(each.rsplit(": ", 1)) for each in self.left_of_tiers]
+        parts = [tuple(tier.rsplit(": ", 1)) for tier in self.left_of_tiers]
         tiers = table(("tier", "left"), parts) if parts else ""
         return card(f"{self.dataset}: {self.left} left", self.picture(), tiers + spent)
 
@@ -99,14 +99,14 @@ class Budget:
         shares = {}
         for name, limit in limits:
             whole = float(limit)
-            taken = [
+            shares_of_entries = [
                 (
                     f"{e.number}. {asked(e)}: {name} {float(e.cost[name]):.6g}",
                     float(e.cost[name]) / whole if whole else 0.0,
                 )
                 for e in self.entries
             ]
-            shares[f"{name}, of {limit}"] = taken
+            shares[f"{name}, of {limit}"] = shares_of_entries
         return spending(shares)
 
 
@@ -122,7 +122,7 @@ def parts_of(entry: Entry) -> list[tuple[str, str]]:
     """The questions inside a batch or a schedule, each with its level: (level, words)."""
     question: Any = entry.question
     if entry.slots:
-        return [("", _words(asked)) for asked, _ in entry.used]
+        return [("", _words(inner)) for inner, _ in entry.used]
     if isinstance(question, dict) and isinstance(question.get("batch"), list):
         return [(str(part.get("privacy", "")), _words(part)) for part in question["batch"] if isinstance(part, dict)]
     return []
@@ -166,5 +166,5 @@ def _words(question: Any) -> str:
     what = (
         question.get("where") or question.get("column") or ", ".join(map(_category, question.get("categories") or ()))
     )
-    shown = "; ".join(map(str, what)) if isinstance(what, list) else what
-    return f"{name or 'asked'}: {shown}" if shown else str(name or question)
+    condition = "; ".join(map(str, what)) if isinstance(what, list) else what
+    return f"{name or 'asked'}: {condition}" if condition else str(name or question)

@@ -97,12 +97,12 @@ def grid(smallest: Any, largest: Any) -> list[int | float]:
             f"smallest is {shown(smallest)} and largest {shown(largest)}; give 0 < smallest < largest, within "
             f"{MOST_POINTS // 3} powers of ten of each other."
         )
-    found: list[Fraction] = []
+    points: list[Fraction] = []
     power = first
     while power <= last:
-        found += [power * times for times in (1, 2, 5) if power * times <= last]
+        points += [power * times for times in (1, 2, 5) if power * times <= last]
         power *= 10
-    return [as_plain(-x) for x in reversed(found)] + [0] + [as_plain(x) for x in found]
+    return [as_plain(-x) for x in reversed(points)] + [0] + [as_plain(x) for x in points]
 
 
 def _part(level: Level, part: Fraction) -> Level:

@@ -50,17 +50,22 @@ def to_opendp(thing: Any) -> Any:
     if not isinstance(thing, Solution) and thing.question.proved_level != thing.privacy:
         raise UnsupportedLevel("this answer is made of several releases, each with a share of the level; give them.")
     dp.enable_features(*FEATURES)
-    reach = _reach(space)
-    if reach is not None:
+    sensitivity = _reach(space)
+    if sensitivity is not None:
         domain, metric = dp.atom_domain(T=int), dp.absolute_distance(T=int)
     else:
         domain = dp.user_domain(f"points of {space}", lambda point: True)
         metric = dp.user_distance(WORDS)
     sample = solution.sample
-    function = (lambda point: int(sample(point))) if reach is not None and _is_number(solution) else sample
-    kept, measure = _map(level, dp)
+    function = (lambda point: int(sample(point))) if sensitivity is not None and _is_number(solution) else sample
+    spent_after, measure = _map(level, dp)
     return dp.m.make_user_measurement(
-        domain, metric, measure, function, lambda apart: kept(math.ceil(apart / (reach or 1))), TO="ExtrinsicObject"
+        domain,
+        metric,
+        measure,
+        function,
+        lambda apart: spent_after(math.ceil(apart / (sensitivity or 1))),
+        TO="ExtrinsicObject",
     )
 
 
@@ -84,7 +89,7 @@ def _reach(space: Any) -> int | None:
 def _is_number(solution: Solution) -> bool:
     """Whether what is drawn is a whole number."""
     outputs = getattr(solution.mechanism, "outputs", None)
-    return outputs is None or all(isinstance(each, int) and not isinstance(each, bool) for each in outputs[:2])
+    return outputs is None or all(isinstance(output, int) and not isinstance(output, bool) for output in outputs[:2])
 
 
 def _map(level: Level, dp: Any) -> tuple[Callable[[int], Any], Any]:

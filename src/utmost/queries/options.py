@@ -95,10 +95,10 @@ def read_edges(text: Any, kind: Any) -> list[Any] | Bins:
 
 
 def _truth(text: str) -> bool:
-    found = {"true": True, "yes": True, "false": False, "no": False}.get(text.lower())
-    if found is None:
+    truth = {"true": True, "yes": True, "false": False, "no": False}.get(text.lower())
+    if truth is None:
         raise InvalidInput(f"--categories holds {shown(text)}; the column holds truth values: --categories true,false.")
-    return found
+    return truth
 
 
 def read_whole(text: Any, kind: Any) -> int:

@@ -14,7 +14,7 @@ from utmost.backends.source import PUBLIC, Source
 from utmost.errors import InvalidInput, shown
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Public, selected
-from utmost.queries.groups import key_type, one_column
+from utmost.queries.groups import comparable_column, key_type
 from utmost.queries.keys import as_arrow, as_key_type
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
     """
     public = as_arrow(frame)
     added = _columns(source, public, on)
-    value, key = one_column(source, on, public[on])
+    value, key = comparable_column(source, on, public[on])
     listed = added.append_column("key", key).combine_chunks()
     _require_unique(on, listed)
     content = hashlib.sha256(repr(listed.schema).encode() + repr(listed.to_pydict()).encode()).hexdigest()[:16]
@@ -45,9 +45,16 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
     joined = source.table.join(other, [made.compare("=", value, other[names["key"]])], "left")
     own = {column: joined[column] for column in source.columns}
     both = selected(joined, own | {column: joined[names[column]] for column in added.column_names})
-    said = (*source.said, f"{name} on {on}")
-    new = source.added | set(added.column_names)
-    return replace(source, table=both, said=said, public={**source.public, name: renamed}, added=new, conditions={})
+    derivation = (*source.derivation, f"{name} on {on}")
+    new = source.public_columns | set(added.column_names)
+    return replace(
+        source,
+        table=both,
+        derivation=derivation,
+        public={**source.public, name: renamed},
+        public_columns=new,
+        conditions={},
+    )
 
 
 def _columns(source: Source, public: pyarrow.Table, on: Any) -> pyarrow.Table:
@@ -59,17 +66,17 @@ def _columns(source: Source, public: pyarrow.Table, on: Any) -> pyarrow.Table:
         )
     if len(set(public.column_names)) < public.num_columns:
         raise InvalidInput("two columns of the public table have one name; give each a name of its own.")
-    found = public.drop_columns([on])
-    if not found.num_columns:
+    columns = public.drop_columns([on])
+    if not columns.num_columns:
         raise InvalidInput(f"the public table has no column but {shown(on)}; give the columns to be added.")
-    for name in found.column_names:
+    for name in columns.column_names:
         if name in source.columns or name == "key":
             raise InvalidInput(f"the public table adds {shown(name)}, a name that is taken; rename that column.")
     if public.num_rows > MOST_ROWS:
         raise InvalidInput(f"the public table has {public.num_rows} rows; at most {MOST_ROWS} are joined.")
     import pyarrow
 
-    return pyarrow.table({name: as_key_type(name, found[name]) for name in found.column_names})
+    return pyarrow.table({name: as_key_type(name, columns[name]) for name in columns.column_names})
 
 
 def _require_unique(on: str, listed: pyarrow.Table) -> None:

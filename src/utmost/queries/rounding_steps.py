@@ -66,8 +66,8 @@ def default_step(
         exact = common_divisor(low, high, Fraction(1))
         if size / exact <= most:
             return exact
-    wanted = (high - low) / min(steps_wanted(units, level), most)
-    step = next((step for step in _round_steps(low, high, wanted) if size / step <= most), None)
+    target = (high - low) / min(steps_wanted(units, level), most)
+    step = next((step for step in _round_steps(low, high, target) if size / step <= most), None)
     step = step or _coarser(low, high, size / most)
     if step is None:
         raise InvalidInput(
@@ -91,20 +91,20 @@ def common_divisor(*numbers: Fraction) -> Fraction:
     return Fraction(math.gcd(*(int(number * below) for number in numbers)), below)
 
 
-def _round_steps(low: Fraction, high: Fraction, wanted: Fraction) -> Iterator[Fraction]:
+def _round_steps(low: Fraction, high: Fraction, target: Fraction) -> Iterator[Fraction]:
     """Steps no larger than wanted that divide both bounds, the roundest first."""
     divisor = common_divisor(low, high)
-    places = math.ceil(-math.log10(wanted))
+    places = math.ceil(-math.log10(target))
     for exponent in range(-places, -places - 20, -1):
         for digit in (5, 2, 1):
             step = digit * Fraction(10) ** exponent
-            if step <= wanted and (divisor / step).denominator == 1:
+            if step <= target and (divisor / step).denominator == 1:
                 yield step
                 break
         else:
             continue
         break
-    yield divisor / round_number(divisor / wanted)
+    yield divisor / round_number(divisor / target)
 
 
 def _coarser(low: Fraction, high: Fraction, least: Fraction) -> Fraction | None:
@@ -129,7 +129,7 @@ def round_number(least: Fraction) -> int:
 
 def require_rows(rows: Any, name: str) -> Fraction:
     """A public number of rows above 0."""
-    found = as_rational(rows, name)
-    if found <= 0:
+    number = as_rational(rows, name)
+    if number <= 0:
         raise InvalidInput(f"{name} is {shown(rows)}; give how many rows a group has, roughly: a number above 0.")
-    return found
+    return number

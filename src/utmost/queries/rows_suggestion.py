@@ -63,9 +63,9 @@ class RowsEach:
             f"  rows per person: rows dropped of about {figures(self.rows)}, "
             f"expected error of a count at {self.asked_at}",
         ]
-        shown = {*(times * 10**power for power in range(10) for times in (1, 2, 5)), self.rows_each}
+        listed = {*(times * 10**power for power in range(10) for times in (1, 2, 5)), self.rows_each}
         for row in self.table.to_pylist():
-            if row["rows_each"] in shown:
+            if row["rows_each"] in listed:
                 mark = "  <- least together" if row["rows_each"] == self.rows_each else ""
                 dropped = f"{figures(row['dropped_rows']):>9} dropped (up to {figures(row['dropped_up_to'])})"
                 lines.append(f"  {row['rows_each']:>6,}: {dropped}, noise {figures(row['noise'])}{mark}")

@@ -157,10 +157,10 @@ class Session(Questions[Answer]):
         >>> s.with_public(towns, on="town").plan.count("region = 'north'", privacy=1).question.words
         "How many rows have region = 'north', as the best guess under a uniform prior?"
         """
-        found = copy.copy(self)
-        found.__dict__.pop("plan", None)  # which belongs to the table without these columns
-        found.source = with_public(self.source, frame, on)
-        return found
+        session = copy.copy(self)
+        session.__dict__.pop("plan", None)  # which belongs to the table without these columns
+        session.source = with_public(self.source, frame, on)
+        return session
 
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
         """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
@@ -185,21 +185,21 @@ class Session(Questions[Answer]):
                 f"the question is {shown(question)}; give a plan, such as "
                 "s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
             )
-        wanted = as_rational(accuracy, "accuracy")
-        if wanted <= 0:
+        target = as_rational(accuracy, "accuracy")
+        if target <= 0:
             raise InvalidInput(
                 f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
             )
 
-        require_reachable(question.question, wanted, "accuracy")
+        require_reachable(question.question, target, "accuracy")
 
         def loss(epsilon: float) -> float:
             return float(question.question.at(with_epsilon(question.privacy, epsilon)).average)
 
-        high = least_that_suffices(loss, wanted)
+        high = least_that_suffices(loss, target)
         if high == len(TRIED):
             raise InvalidInput(
-                f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {float(wanted):g}; ask for less "
+                f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {float(target):g}; ask for less "
                 "accuracy."
             )
         return with_epsilon(question.privacy, TRIED[high])
@@ -410,10 +410,10 @@ class Session(Questions[Answer]):
         odd = [plan for plan in plans if not isinstance(plan, Plan)]
         if odd:
             raise InvalidInput(f"the batch holds {shown(odd[0])}, not a plan; {A_BATCH}")
-        asked = [plan.question for plan in plans]
+        queries = [plan.question for plan in plans]
         if any(plan.source is not self.source for plan in plans):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
-        return release_together(self, asked, delta, _require_fresh(fresh))
+        return release_together(self, queries, delta, _require_fresh(fresh))
 
     def schedule(self, privacy: Any, slots: int, delta: Number | None = None) -> Scheduled:
         """So many questions of one level, charged now and asked later, whatever earlier answers suggest.

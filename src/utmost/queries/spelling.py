@@ -88,11 +88,11 @@ def errors_spelled(spelling: Spelling) -> Iterator[None]:
 def _parts(text: str, spelling: Spelling) -> Iterator[str]:
     """The text piece by piece, spelled anew where that is possible."""
     at = 0
-    while found := PIECE.search(text, at):
-        begin = found.start()
-        end = found.end() if text[begin] in "'\"" else _end(text, begin)
-        written = _spelled(text[begin:end], spelling)
-        yield text[at:begin] + (text[begin:end] if written is None else written)
+    while match := PIECE.search(text, at):
+        begin = match.start()
+        end = match.end() if text[begin] in "'\"" else _end(text, begin)
+        spelling_of_piece = _spelled(text[begin:end], spelling)
+        yield text[at:begin] + (text[begin:end] if spelling_of_piece is None else spelling_of_piece)
         at = end
     yield text[at:]
 
@@ -157,7 +157,9 @@ def _arguments(call: ast.Call | None) -> tuple[list[Any], dict[str, Any]]:
     """The plain values of a call, those without a name and those with one."""
     if call is None:
         return [], {}
-    return [_plain(value) for value in call.args], {str(each.arg): _plain(each.value) for each in call.keywords}
+    return [_plain(value) for value in call.args], {
+        str(keyword.arg): _plain(keyword.value) for keyword in call.keywords
+    }
 
 
 def for_a_shell(text: str) -> str:
@@ -186,15 +188,15 @@ class Flags:
         flag = OTHER_NAMES.get(name, name)
         if not self.known(flag):
             return None
-        shown = f"{self.dashes}{flag.replace('_', '-' if self.dashes else ' ')}"
+        flag_text = f"{self.dashes}{flag.replace('_', '-' if self.dashes else ' ')}"
         if value is None:
-            return shown
+            return flag_text
         plain = _called(value, self) or _plain(value)
         if isinstance(plain, dict):
-            return " ".join(f"{shown} {self._pair(name, key, part)}" for key, part in plain.items())
+            return " ".join(f"{flag_text} {self._pair(name, key, part)}" for key, part in plain.items())
         if plain is True:
-            return shown if self.dashes else f'"{shown}"'  # a field to tick, named in a sentence
-        return f"{shown} {self._value(plain)}"
+            return flag_text if self.dashes else f'"{flag_text}"'  # a field to tick, named in a sentence
+        return f"{flag_text} {self._value(plain)}"
 
     def _pair(self, name: str, key: Any, part: Any) -> str:
         """One entry of a mapping: a tier's level and size before its condition, else what belongs to a name."""
@@ -221,16 +223,16 @@ class Flags:
         if call is None or not self.known(name):
             return None
         first = [self._value(value) for value in values[:1] if value not in ("...", ["..."])]
-        given = (str(self.argument(str(each.arg), each.value)) for each in call.keywords)
-        return " ".join([f"{self.dashes}{name.replace('_', '-')}", *first, *given])
+        arguments = (str(self.argument(str(keyword.arg), keyword.value)) for keyword in call.keywords)
+        return " ".join([f"{self.dashes}{name.replace('_', '-')}", *first, *arguments])
 
     def _unit(self, kind: str, values: list[Any], named: dict[str, Any]) -> str:
-        who, each, most = _unit_of(values, named)
+        who, rows_each, most = _unit_of(values, named)
         if kind == "rows":
             return "--rows" if most is None else f"--rows-at-most {most}"
         bounds = ("groups_each", "rows_each_group", "truncate")
         more = "".join(f" --{name.replace('_', '-')} {named[name]}" for name in bounds if name in named)
-        return f"--people-by {who}{'' if most is None else f' --people-at-most {most}'} --rows-each {each}{more}"
+        return f"--people-by {who}{'' if most is None else f' --people-at-most {most}'} --rows-each {rows_each}{more}"
 
 
 @dataclass(frozen=True)
@@ -254,10 +256,10 @@ class Entries:
         if name in LEVELS and values:
             return _toml(LEVELS[name] + ",".join(f"{value:g}" for value in values))
         if name in ("rows", "people"):
-            who, each, most = _unit_of(values, named)
+            who, rows_each, most = _unit_of(values, named)
             groups = f", at most {named['groups_each']} groups each" if "groups_each" in named else ""
             bound = groups + ("" if most is None else f", at most {most}")
-            return f'"rows{bound}"' if name == "rows" else f"\"people by '{who}', {each} rows each{bound}\""
+            return f'"rows{bound}"' if name == "rows" else f"\"people by '{who}', {rows_each} rows each{bound}\""
         if name == "keys" and call is not None:
             return _toml(named) if named else "{ ... }"
         if name == "discover":
@@ -269,15 +271,17 @@ class Entries:
         firsts = [
             f"{self.first[name]} = {_toml(value)}" for value in values[:1] if name in self.first and value != ["..."]
         ]
-        given = (str(self.argument(str(each.arg), each.value)) for each in call.keywords)
-        return ", ".join([f'question = "{name}"', *firsts, *given])
+        arguments = (str(self.argument(str(rows_each.arg), rows_each.value)) for rows_each in call.keywords)
+        return ", ".join([f'question = "{name}"', *firsts, *arguments])
 
 
 def _unit_of(values: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:
     """The column that says whose row it is, how many rows of each take part, and how many there are at most."""
-    found = [values[0] if values else "...", named.get("rows_each", "..."), named.get("at_most")]
-    who, each, most = (other if part == "..." else part for part, other in zip(found, ("ID", "N", "N"), strict=True))
-    return who, each, most
+    texts = [values[0] if values else "...", named.get("rows_each", "..."), named.get("at_most")]
+    who, rows_each, most = (
+        other if part == "..." else part for part, other in zip(texts, ("ID", "N", "N"), strict=True)
+    )
+    return who, rows_each, most
 
 
 def _edges(values: list[Any]) -> list[Any]:

@@ -25,8 +25,8 @@ def mark_of(table: Any, source: Source) -> TableMark:
     source : the same, opened
     """
     name, place = _named(table)
-    known = json.dumps([place, source.fingerprint]).encode()
-    return TableMark(name, hashlib.sha256(known).hexdigest()[:32])
+    content = json.dumps([place, source.fingerprint]).encode()
+    return TableMark(name, hashlib.sha256(content).hexdigest()[:32])
 
 
 def _named(table: Any) -> tuple[str, str]:

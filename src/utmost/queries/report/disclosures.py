@@ -42,7 +42,7 @@ def checklist(account: Account) -> str:
     >>> print(checklist(account).splitlines()[0])
     # Checklist for survey-2026, after NIST SP 800-226
     """
-    rows = [f"| {part} | {found} | {said} |" for part, found, said in _parts(account)]
+    rows = [f"| {part} | {knowledge} | {origin} |" for part, knowledge, origin in _parts(account)]
     spends = [
         f"| {entry.number} | {entry.time} | {levels_of(entry)} | {_cell(asked(entry))} |" for entry in account.entries()
     ]
@@ -131,7 +131,7 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
     unknown = set(stated) - set(STATED)
     if unknown:
         raise InvalidInput(f"{shown(sorted(unknown)[0])} is no field of an entry; give some of {', '.join(STATED)}.")
-    said = {name: stated.get(name) or "TO DO" for name in STATED}
+    fields = {name: stated.get(name) or "TO DO" for name in STATED}
     unit, entries = as_unit(account.unit), account.entries()
     questions = list(dict.fromkeys(asked(entry) for entry in entries))
     slug = "".join(c if c.isalnum() else "-" for c in (stated.get("name") or account.dataset).lower())
@@ -140,14 +140,16 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
         "url_slug": slug,
         "deployment": {
             "basic": {
-                "name": said["name"],
-                "data_curators": [{"data_curator_name": said["curator"], "data_curator_type": said["curator_type"]}],
-                "description": said["description"],
-                "intended_use": said["intended_use"],
+                "name": fields["name"],
+                "data_curators": [
+                    {"data_curator_name": fields["curator"], "data_curator_type": fields["curator_type"]}
+                ],
+                "description": fields["description"],
+                "intended_use": fields["intended_use"],
                 "data_product_type": "Summary statistics",
-                "data_product_region": said["region"],
-                "data_product_sector": said["sector"],
-                "publication_date": said["date"],
+                "data_product_region": fields["region"],
+                "data_product_sector": fields["sector"],
+                "publication_date": fields["date"],
             },
             "dp_variant": {"variant_name": _variant(account), "data_domain": f"the table {account.dataset}"},
             "privacy_loss": {
@@ -183,8 +185,8 @@ def _variant(account: Account) -> str:
 def _parameters(account: Account) -> dict[str, float]:
     """The numbers of a budget, by their names."""
     names = ("epsilon", "delta") if isinstance(account.budget, ApproxDP) else ("rho", "mu")
-    found = {name: float(getattr(account.budget, name, 0)) for name in names}
-    return {name: number for name, number in found.items() if number or name == "epsilon"}
+    parameters = {name: float(getattr(account.budget, name, 0)) for name in names}
+    return {name: number for name, number in parameters.items() if number or name == "epsilon"}
 
 
 def _cell(text: str) -> str:

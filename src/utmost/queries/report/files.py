@@ -49,12 +49,12 @@ def report_files(
     """What a report consists of, by file: the page, its JSON, and CSV of long tables, or of every table."""
     listed = [answer.to_json() for answer in answers]
     plain = (listed[0] if len(listed) == 1 else "[" + ",\n".join(listed) + "]") + "\n"
-    found = {target.with_suffix(".json"): plain}
+    files = {target.with_suffix(".json"): plain}
     for number, answer in enumerate(answers, 1):
         if isinstance(answer.value, Mapping) and (every_table or len(answer.value) > MOST_CELLS):
             name = target.stem if len(answers) == 1 else f"{target.stem}-{number}"
-            found[target.with_name(f"{name}.csv")] = csv_of(answer)
-    return {**found, target: page_of(answers, title, purpose, author)}
+            files[target.with_name(f"{name}.csv")] = csv_of(answer)
+    return {**files, target: page_of(answers, title, purpose, author)}
 
 
 def csv_of(answer: Answer) -> str:
@@ -66,7 +66,9 @@ def csv_of(answer: Answer) -> str:
     for key, value in answer.value.items():
         parts = key if isinstance(key, tuple) else (key,)
         ends = answer.intervals.get(key, [None, None]) if ends_of else []
-        rows.writerow(["all" if part is ... else part for part in parts] + [_number(each) for each in (value, *ends)])
+        rows.writerow(
+            ["all" if part is ... else part for part in parts] + [_number(number) for number in (value, *ends)]
+        )
     return text.getvalue()
 
 
@@ -134,21 +136,21 @@ def _cut(name: object) -> str:
 
 def write_files(texts: Mapping[Path, str]) -> None:
     """Write all files, or leave all of them as they were."""
-    made: dict[Path, Path] = {}
+    new_files: dict[Path, Path] = {}
     before: dict[Path, bytes | None] = {}
     try:
         for target, text in texts.items():
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=".utmost-report-")
-            made[target] = Path(name)
+            new_files[target] = Path(name)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
             os.chmod(name, 0o644)  # a report is for others
-        for target, ready in made.items():
+        for target, ready in new_files.items():
             old = target.read_bytes() if target.exists() else None
             os.replace(ready, target)
             before[target] = old
     except BaseException as problem:
-        for ready in made.values():
+        for ready in new_files.values():
             ready.unlink(missing_ok=True)
         for target, old in before.items():
             target.unlink() if old is None else target.write_bytes(old)

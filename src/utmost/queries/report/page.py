@@ -77,8 +77,8 @@ def page_of(answers: Sequence[Answer], title: str | None, purpose: str | None = 
     content = content_of(answers, title)
     datasets = list(dict.fromkeys(answer.dataset for answer in answers))
     named = f"Data set{'s' * (len(datasets) > 1)} {', '.join(datasets)}."
-    given = (("Purpose", purpose), ("Author", author))
-    stated = "".join(f"<p>{name}: {html.escape(text)}</p>" for name, text in given if text)
+    statements = (("Purpose", purpose), ("Author", author))
+    stated = "".join(f"<p>{name}: {html.escape(text)}</p>" for name, text in statements if text)
     return (
         f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><main><h1>{html.escape(head)}</h1>"
@@ -122,11 +122,11 @@ def _section(answer: Answer, alone: bool) -> str:
         ("Loss and prior", f"{details['question']['loss']} loss, {details['question']['prior']} prior"),
         ("Ledger", _ledger(answer)),
     ]
-    asked = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
+    heading = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
     pictures = f"{picture_of(answer)}{_curve(answer)}"
     proof_below = f"<details><summary>The proof, and how the answer was made</summary>{_facts(proved)}</details>"
     compared = _compared(answer, "h2" if alone else "h3")
-    return f"{asked}{_value(answer)}{pictures}{_facts(facts)}{compared}{proof_below}"
+    return f"{heading}{_value(answer)}{pictures}{_facts(facts)}{compared}{proof_below}"
 
 
 def _notes(answer: Answer) -> list[str]:
@@ -172,8 +172,8 @@ def _cross_table(answer: Answer) -> str:
     for name in down:
         cells = ((other, answer.value.get((name, other))) for other in across)
         listed = ("" if cell is None else show_one((name, other), cell, answer.intervals) for other, cell in cells)
-        shown = "".join(f'<td class="released">{cell}</td>' for cell in listed)
-        rows += f'<tr><th scope="row">{html.escape(cell_name(name))}</th>{shown}</tr>'
+        row = "".join(f'<td class="released">{cell}</td>' for cell in listed)
+        rows += f'<tr><th scope="row">{html.escape(cell_name(name))}</th>{row}</tr>'
     return _table(top, rows)
 
 
@@ -186,10 +186,10 @@ def _listed(answer: Answer) -> str:
     head = f"<thead><tr>{keyed}{_heads('released', *ends_of)}</tr></thead>"
     rows = ""
     for name, count in islice(answer.value.items(), MOST_CELLS):
-        known = ["–", "–"] * bool(answer.intervals)
+        interval = ["–", "–"] * bool(answer.intervals)
         if name in answer.intervals:
-            known = [*show_ends(*answer.intervals[name])]
-        ends = "".join(f"<td>{part}</td>" for part in (*known, *map(show, groups.get(name, ()))))
+            interval = [*show_ends(*answer.intervals[name])]
+        ends = "".join(f"<td>{part}</td>" for part in (*interval, *map(show, groups.get(name, ()))))
         cells = f'<td class="released">{show_one(name, count, answer.intervals)}</td>{ends}'
         parts = name if isinstance(name, tuple) else (name,)
         keys = "".join(f'<th scope="row" class="words">{html.escape(cell_name(part))}</th>' for part in parts)
@@ -205,13 +205,13 @@ def picture_of(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
         numbers = {name: value for name, value in answer.value.items() if value is not None}
-        shown = {_short(cell_name(name)): float(n) for name, n in islice(numbers.items(), MOST_BARS + 1)}
-        few = 0 < len(shown) == len(numbers) <= MOST_BARS and answer.question.one_kind
-        return bars(shown, *_with_intervals(answer)) if few else ""
-    known = answer.question.belief(answer.released)
-    if known is None or answer.interval is None:
+        heights = {_short(cell_name(name)): float(n) for name, n in islice(numbers.items(), MOST_BARS + 1)}
+        few = 0 < len(heights) == len(numbers) <= MOST_BARS and answer.question.one_kind
+        return bars(heights, *_with_intervals(answer)) if few else ""
+    posterior = answer.question.belief(answer.released)
+    if posterior is None or answer.interval is None:
         return ""
-    points, chances = known
+    points, chances = posterior
     near = chances > chances.max() * 1e-3
     points, chances = points[near], chances[near]
     if len(points) > MOST_DRAWN:
@@ -235,8 +235,8 @@ def _with_intervals(answer: Answer) -> tuple[str, None, dict[str, tuple[float, f
 
 def _curve(answer: Answer) -> str:
     """What was known before anything was read, where the question has such a picture."""
-    known = answer.question.curve
-    return "" if known is None else curve_of(known)
+    curve = answer.question.curve
+    return "" if curve is None else curve_of(curve)
 
 
 def _table(head: str, rows: str) -> str:
@@ -268,15 +268,17 @@ def _compared(answer: Answer, heading: str) -> str:
         cells = "".join(f"<td>{figures(by[loss])}</td>" if loss in by else "<td>–</td>" for loss in losses)
         ours = ' class="ours"' if name == OURS else ""
         rows += f'<tr{ours}><th scope="row">{html.escape(name)}</th>{cells}</tr>'
-    drawn = {name: by[declared] for name, by in compared.items() if declared in by}
+    losses_drawn = {name: by[declared] for name, by in compared.items() if declared in by}
     times = times_rows(answer.before)
     of_rows = " times the rows there are (squared: times their square)" if times else ""
-    picture = bars(drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}{times}; less is better.", OURS)
+    picture = bars(
+        losses_drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}{times}; less is better.", OURS
+    )
     estimated = answer.before.standard_error > 0
-    found = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
+    source = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
     return (
         f"<{heading}>Against the usual alternatives</{heading}>{picture}{_table(head, rows)}"
-        f'<p class="small">Expected losses{of_rows} under the same prior, {found}. '
+        f'<p class="small">Expected losses{of_rows} under the same prior, {source}. '
         "* is the loss the mechanism was chosen for: it need not be best by the others.</p>"
     )
 
@@ -289,20 +291,20 @@ def _before(answer: Answer) -> str:
 
 
 def _after(answer: Answer) -> str:
-    known = answer.after
-    limit = f". Note: {near_limit_in_words(answer.question.terms.unit, known)}" if known.near_limit else ""
-    if len(known.intervals) > 1:
-        basis = known.basis if known.by_law else known.rests_on
-        ranges = f"each within its range above with {known.confidence:.0%}, {basis}"
-        if not known.by_law:
-            ranges = f"{known_after(replace(known, intervals={}))}; {ranges}"
+    after = answer.after
+    limit = f". Note: {near_limit_in_words(answer.question.terms.unit, after)}" if after.near_limit else ""
+    if len(after.intervals) > 1:
+        basis = after.basis if after.by_law else after.rests_on
+        ranges = f"each within its range above with {after.confidence:.0%}, {basis}"
+        if not after.by_law:
+            ranges = f"{known_after(replace(after, intervals={}))}; {ranges}"
         return ranges + limit
-    of_prior = known.expected is not None and known.rows is None
-    expected = f"; expected loss {figures(known.expected or 0.0)}, given the prior" if of_prior else ""
-    return f"{known_after(known)}{expected}{limit}"
+    of_prior = after.expected is not None and after.rows is None
+    expected = f"; expected loss {figures(after.expected or 0.0)}, given the prior" if of_prior else ""
+    return f"{known_after(after)}{expected}{limit}"
 
 
 def _ledger(answer: Answer) -> str:
     ledger = answer.ledger
-    kept = "" if ledger.kept else " The account is in memory only: it is lost with the process that asked."
-    return f"entry {ledger.entry} of {ledger.time}; spent {ledger.spent}; chain head {ledger.head}.{kept}"
+    memory_note = "" if ledger.kept else " The account is in memory only: it is lost with the process that asked."
+    return f"entry {ledger.entry} of {ledger.time}; spent {ledger.spent}; chain head {ledger.head}.{memory_note}"

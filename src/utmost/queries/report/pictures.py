@@ -115,9 +115,9 @@ def falling(xs: Sequence[float], ys: Sequence[float], caption: str) -> str:
     return _captioned(caption, body)
 
 
-def curve_of(known: Mapping[str, Any]) -> str:
+def curve_of(columns: Mapping[str, Any]) -> str:
     """The picture of a question's curve: two columns of numbers, by name."""
-    (across, xs), (upwards, chances) = known.items()
+    (across, xs), (upwards, chances) = columns.items()
     if across == "rows":
         return falling(xs, chances, f"The {upwards} by how many rows the answer is made of; both axes are logarithmic.")
     return curve(xs, chances, f"A key is {upwards} this high, by how many {across} it has.")
@@ -126,12 +126,12 @@ def curve_of(known: Mapping[str, Any]) -> str:
 def spending(shares: Mapping[str, Sequence[tuple[str, float]]]) -> str:
     """For every resource of a budget a bar, filled from the left by what each named entry took, in turning shades."""
     body, wide = "", WIDE - 60
-    for i, (name, taken) in enumerate(shares.items()):
+    for i, (name, entries) in enumerate(shares.items()):
         y, at = 26 + 56 * i, 30.0
-        rest = max(0.0, 1 - sum(share for _, share in taken))
+        rest = max(0.0, 1 - sum(share for _, share in entries))
         body += _text(30, y - 8, f"{name}: {rest:.1%} left", "start")
         body += f'<rect x="30" y="{y}" width="{wide}" height="22" class="others" fill="{OTHERS}" opacity="0.4"/>'
-        for place, (who, share) in enumerate(taken):
+        for place, (who, share) in enumerate(entries):
             long = wide * min(share, 1.0)
             body += (
                 f'<rect x="{at:.1f}" y="{y}" width="{max(long - 1, 0.5):.1f}" height="22" class="ours" fill="{OURS}" '

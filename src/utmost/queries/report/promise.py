@@ -43,11 +43,11 @@ def _promise(dataset: str, answers: Sequence[Answer]) -> str:
     if wrong < NEXT_TO_NOTHING:
         return f"This promises next to nothing: whoever reads it may become sure {what}.{spent}"
     pure = all(isinstance(level, PureDP) for level in levels)
-    held = "whatever was released" if pure else "on average over what may be released; rare answers can tell more"
+    condition = "whatever was released" if pure else "on average over what may be released; rare answers can tell more"
     return (
         f"No one reading this can tell, beyond odds of {_rounded_up(right / wrong, 3)} to 1, {what}: whoever knows "
         f"everything else about the table and thinks both equally likely guesses right with probability "
-        f"{_rounded_up(100 * right, 4)} % at most (50 % without it), {held}.{spent}"
+        f"{_rounded_up(100 * right, 4)} % at most (50 % without it), {condition}.{spent}"
     )
 
 

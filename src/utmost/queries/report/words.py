@@ -44,14 +44,14 @@ def show(value: Any, intervals: Mapping[Any, tuple[Any, Any]] | None = None) -> 
     if isinstance(value, list):
         named = [cell_name(key) for key in value[:MOST_CELLS]]
         return first_of(named, value) or "none"
-    known = intervals or {}
+    intervals_by_name = intervals or {}
     if isinstance(value, Mapping):
         few = islice(value.items(), MOST_CELLS)
-        parts = [f"{cell_name(name)}: {show_one(name, part, known)}" for name, part in few]
+        parts = [f"{cell_name(name)}: {show_one(name, part, intervals_by_name)}" for name, part in few]
         return first_of(parts, value)
     if isinstance(value, int):
         return f"{value:,}"
-    if len(known) == 1 and (places := _places(*next(iter(known.values())))) is not None:
+    if len(intervals_by_name) == 1 and (places := _places(*next(iter(intervals_by_name.values())))) is not None:
         return _rounded(value, places, ROUND_HALF_EVEN)
     return f"{float(value):,.0f}" if 1e6 <= abs(float(value)) < 1e15 else f"{float(value):,.6g}"
 
@@ -87,12 +87,12 @@ def _places(low: Any, high: Any) -> int | None:
 
 def _rounded(value: Any, places: int, direction: str) -> str:
     """A number with so many places, of its shortest decimal; no more than six figures more than its own are written."""
-    found = Decimal(repr(float(value)))
-    if found == 0:
+    exact = Decimal(repr(float(value)))
+    if exact == 0:
         return "0"
-    places = min(places, BEYOND + 15 - found.adjusted())
+    places = min(places, BEYOND + 15 - exact.adjusted())
     step = Decimal(1).scaleb(-places)
-    whole = (found / step).to_integral_value(rounding=direction) * step
+    whole = (exact / step).to_integral_value(rounding=direction) * step
     return f"{whole.normalize():,f}" if whole else "0"
 
 
@@ -280,11 +280,11 @@ def outside_in_words(value: Any, after: After) -> str:
 def groups_in_words(after: After) -> str:
     """How many rows each group has, as far as what was released says, and which answers are mostly noise."""
     few = list(islice(after.groups.items(), MOST_CELLS))
-    found = [f"{cell_name(key)} {rows:,} ({low:,} to {high:,})" for key, (rows, low, high, _) in few]
+    groups = [f"{cell_name(key)} {rows:,} ({low:,} to {high:,})" for key, (rows, low, high, _) in few]
     noisy = [cell_name(key) for key, group in after.groups.items() if not group[-1]]
     first = first_of(noisy[:MOST_CELLS], noisy)
-    said = f"; not reliable, mostly noise: {first}" if noisy else ""
-    return f"about, with {after.confidence:.0%} each: {first_of(found, after.groups)}{said}"
+    noise_note = f"; not reliable, mostly noise: {first}" if noisy else ""
+    return f"about, with {after.confidence:.0%} each: {first_of(groups, after.groups)}{noise_note}"
 
 
 def known_after(after: After) -> str:
@@ -322,6 +322,6 @@ def known_after(after: After) -> str:
     by_law = ", ".join(part for part in (near, within) if part)
     if not by_prior:
         return f"{UNKNOWN}; {by_law}, {after.rests_on}" if by_law else UNKNOWN
-    known = f"{after.condition}: " if after.condition else ""
-    known += f"{by_prior}, given {after.given}"
-    return f"{known}; {by_law}, for every {'such ' if after.condition else ''}table" if by_law else known
+    sentence = f"{after.condition}: " if after.condition else ""
+    sentence += f"{by_prior}, given {after.given}"
+    return f"{sentence}; {by_law}, for every {'such ' if after.condition else ''}table" if by_law else sentence
