@@ -1,8 +1,8 @@
-"""Levels for wanted accuracies: what each of several questions needs, and what all of them together cost.
+"""Budget allocation: levels that meet target errors for several queries, at the least total cost.
 
-Wanted accuracies are met question by question: for each the least level is searched that suffices, once for every kind
-of noise the budget can pay for. Which kind is used is then decided for all of them together, by the accounting under
-which the whole batch costs least (`accounting.cheapest`). Nothing is read and nothing spent before `Allotment.ask`.
+For each query, the least level that meets its target is searched, once for every kind of noise the budget can pay for.
+The kind of noise is then chosen for all of them together, by the accounting under which the whole batch costs least
+(`accounting.cheapest`). Nothing is read and nothing spent before `Allotment.ask`.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
     from utmost.queries.session import Session
 
 CLOSE, ROUGHLY = 1e-3, 0.03
-"""How close a batch made for a budget comes to it, or its errors to those that do, relatively: whole numbers jump; and
-how close is enough to say how it is counted best."""
+"""Relative tolerances of a batch made for a budget: of its price, or of its errors, since prices jump; and a coarser one
+that is enough to choose the accounting."""
 FIRST, MOST_TRIED, MOST_EXACT = 0.1, 60, 8
-"""Where a search begins that knows nothing; how many factors of targets are tried for a budget, roughly and exactly."""
+"""The first level of a search without points; most factors tried for a budget, roughly and exactly."""
 APART = 0.05
-"""How far apart, in logarithms, least levels for two targets are that say how these fall: each is rounded upwards."""
+"""Least distance, in logarithms, of two levels from which a slope is computed, as each level is rounded upwards."""
 A_TARGET = "give the error you can live with, such as {s.plan.count('age >= 65', privacy=1): 20}."
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is wanted of one answer: an expected loss, or an error that is kept with a probability."""
+    """The target for one answer: an expected loss, or an error that is not exceeded with a probability."""
 
     error: Fraction
     level: Fraction | None
 
     def reached(self, plan: Plan, privacy: Level) -> float:
-        """The logarithm of the error that an answer has at a level: exact if expected losses are wanted.
+        """The logarithm of the error of an answer at a level, exact if the target is an expected loss.
 
-        Of an error with a probability, only whether it is more than wanted is exact; where it is nearly as wanted, so
-        is how much, to first order: noise is as much wider as its quantiles are.
+        For an error with a probability, only the comparison with the target is exact; near the target the value is
+        right to first order, because noise scales like its quantiles.
         """
         question: Any = plan.question.at(privacy)
         sketch = question.sketch() if self.level is None or self.level >= Fraction(1, 2) else None
@@ -63,9 +63,9 @@ class Target:
         return self.log_error + math.log(quantile(1 - float(self.level)) / quantile(float(reached)))
 
     def in_steps(self, plan: Plan) -> tuple[Fraction, float]:
-        """The error as it is looked at, and the logarithm of what is in proportion to the noise that suffices.
+        """The effective target error, and the logarithm of a size in proportion to the noise that meets it.
 
-        If it has to do with a probability, that is whole numbers of steps, and half a step more.
+        For an error with a probability, the error is a whole number of steps, and the size half a step more.
         """
         question = plan.question
         if self.level is None or not question.error_has_law:
@@ -75,11 +75,11 @@ class Target:
 
     @property
     def log_error(self) -> float:
-        """The logarithm of the error that is wanted."""
+        """The logarithm of the target error."""
         return math.log(self.error.numerator) - math.log(self.error.denominator)
 
     def times(self, factor: Fraction) -> Target:
-        """The same for an error larger by a factor."""
+        """The target with its error multiplied by a factor."""
         return replace(self, error=self.error * factor)
 
     def __str__(self) -> str:
@@ -99,14 +99,18 @@ def _normal_quantile(chance: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Allotment:
-    """Several questions, each at a level that meets what is wanted of it; made by `session.allot`.
+    """Several queries, each at a level that meets its target; made by `session.allot`.
 
     Attributes
     ----------
-    plans : the plans at their levels, in the order in which they were given
-    price : what asking them together costs the budget, and under which accounting
-    targets : what is wanted of each
-    fits : whether what was left of the budget, when this was made, pays for it
+    plans : tuple of Plan
+        The plans at their levels, in the order of the targets.
+    price : Price
+        What asking them together costs the budget, and under which accounting.
+    targets : tuple of Target
+        The target of each.
+    fits : bool
+        Whether the remaining budget, when this was made, pays for it.
     """
 
     plans: tuple[Plan, ...]
@@ -191,7 +195,7 @@ def _fits(session: Session, price: Price) -> bool:
 
 
 def _left_delta(session: Session, delta: Any) -> Any:
-    """The delta that a batch may use: as given, or all that is left; None for budgets that add up without one."""
+    """The delta that a batch may use: as given, or all that is left; None for budgets that need none."""
     filter = session.account.filter
     if delta is not None or filter.name != "basic":
         return delta
@@ -199,7 +203,7 @@ def _left_delta(session: Session, delta: Any) -> Any:
 
 
 def _inner_filter(filter: Filter, budget: Any) -> Filter:
-    """The part of an account's budget that a batch may spend, counted as the account counts."""
+    """A filter for the part of an account's budget that a batch may spend, with the accounting of the account."""
     part = as_level(budget)
     plain = isinstance(part, ApproxDP) and part.delta == 0
     name = "pure" if filter.name == "basic" and plain else filter.name
@@ -211,7 +215,7 @@ def _inner_filter(filter: Filter, budget: Any) -> Filter:
         ) from None
 
 
-# ---- what is wanted ----
+# ---- targets ----
 
 
 def _as_targets(session: Session, targets: Any, level: Any) -> dict[Plan, Target]:
@@ -274,36 +278,38 @@ KINDS: dict[str, tuple[Callable[[float], Level], ...]] = {
     "gaussian": (_pure, _gaussian),
     "gaussian-delta": (_pure, _gaussian),
 }
-"""The levels that each filter can pay for; discrete Gaussian noise is the better one where rho is counted."""
+"""The kinds of levels that each filter can pay for; where rho is counted, discrete Gaussian noise is better."""
 
 
 @dataclass
 class Known:
-    """What a search over levels found out about questions that err alike, and one kind of noise.
+    """Results of the search for queries with equal errors, and one kind of noise.
 
     Attributes
     ----------
-    curve : expected losses at some levels, or errors with a probability at the least levels for them
-    least : the sizes of least levels, by the errors wanted; None where none suffices
+    curve : Curve
+        Expected losses at some levels, or errors with a probability at the least levels for them.
+    least : dict of Fraction to float
+        The sizes of least levels, by target error; None where no level meets it.
     """
 
     curve: Curve
     least: dict[Fraction, float | None] = field(default_factory=dict)
 
     def roughly(self, scaled: float) -> float | None:
-        """About the least size for an error, by its logarithm, where levels around are known."""
+        """An interpolated least size for the logarithm of an error; None if no computed level is near."""
         x = self.curve.where(scaled) if self.curve.points else -math.inf
         return rounded_up(math.exp(x)) if self.curve.is_near(x, WIDE) else None
 
 
 class Search:
-    """The least levels of questions for targets, of every kind of noise that a budget pays for."""
+    """Searches the least levels at which queries meet targets, for every kind of noise that a budget pays for."""
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
         self._known: dict[tuple[str, Fraction | None, int], Known] = {}
         self._times: dict[tuple[type, int], float] = {}
-        """By sort of question and kind of noise, what the size of a least level times the error was last."""
+        """The last product of least size and error, by the type of query and the kind of noise."""
 
     def alternatives(
         self,
@@ -312,14 +318,17 @@ class Search:
         only: Sequence[Level] | None = None,
         other_kinds: bool = False,
     ) -> list[list[Level]]:
-        """For every question the least level of each kind.
+        """For every query, the least level of each kind that meets its target.
 
         Parameters
         ----------
-        targets : what is wanted of each question
-        roughly : whether levels are read off what is known, wherever enough is
-        only : a level for each question, of the one kind that is looked at, or at any rate exactly
-        other_kinds : whether levels of other kinds are looked at beside it, roughly
+        targets : mapping of Plan to Target
+        roughly : bool
+            Whether to interpolate levels wherever computed ones are near.
+        only : sequence of Level, optional
+            A level for each query; only its kind is searched, or it alone exactly.
+        other_kinds : bool
+            Whether to search other kinds beside it, roughly.
         """
         levels_by_question = []
         for at, (plan, target) in enumerate(targets.items()):
@@ -352,7 +361,7 @@ class Search:
         sort: tuple[type, int],
         roughly: bool,
     ) -> float | None:
-        """The least size of a level that suffices, or about that; None if there is none, or no noise of that kind."""
+        """The least size of a level that meets a target, or an estimate; None if none does, or no such noise exists."""
         error, scaled = target.in_steps(plan)
         if error in findings.least:
             return findings.least[error]
@@ -361,7 +370,7 @@ class Search:
         if findings.curve.points:
             first = math.exp(findings.curve.where(scaled))
         try:
-            curve = findings.curve if exact else Curve()  # what is known of errors with a probability is about one
+            curve = findings.curve if exact else Curve()  # errors with a probability are right near one target only
             size = least_size(
                 curve,
                 lambda size: target.reached(plan, kind(size)),
@@ -381,14 +390,14 @@ class Search:
 
 
 def _likeness(plan: Plan) -> str:
-    """What two questions of a session have in common that err alike: all but the column, and which rows they select."""
+    """A key that is equal for queries with equal errors: all parameters but the column and the condition's text."""
     public = {name: value for name, value in plan.question.public.items() if name != "column"}
     where = plan.question.public.get("where")
     return repr((type(plan.question), {**public, "where": where in (None, "", EVERY_ROW.text)}))
 
 
 def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
-    """Numbers take noise of any kind; choices are made at pure levels, and at (epsilon, delta) if planned so."""
+    """The kinds of levels for a query: all for numbers; pure ones for choices, and (epsilon, delta) if planned so."""
     own = plan.privacy
     kinds: list[Callable[[float], Level]] = [_pure]
     if plan.question.takes_any_noise:
@@ -399,11 +408,11 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     return kinds
 
 
-# ---- the other way round: a budget ----
+# ---- equal relative errors for a budget ----
 
 
 def _scaled(targets: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
-    """Targets larger or smaller by one factor, such that their price is just within a budget."""
+    """Scale all targets by one factor, such that their price is just within a budget."""
     search = Search(filter)
 
     def at(log_factor: float, roughly: bool, as_in: Price | None = None) -> tuple[dict[Plan, Target], Price]:
@@ -415,12 +424,12 @@ def _scaled(targets: Mapping[Plan, Target], filter: Filter, delta: Fraction | No
     limit = float(filter.limits[0])
     if not 0 < limit < math.inf:
         raise InvalidInput(f"budget is {filter.budget}; give what the questions may spend, above 0 and finite.")
-    steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # how fast a price falls as errors grow
+    steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # slope of the price by the errors, in logarithms
     x, estimate = _within(partial(at, roughly=True), 0.0, limit, steep, ROUGHLY)
     best = math.inf
-    for _ in range(MOST_EXACT if estimate is not None else 0):  # how batches are counted hardly changes from here on
+    for _ in range(MOST_EXACT if estimate is not None else 0):  # the best accounting hardly changes from here on
         x, _ = _within(partial(at, roughly=True, as_in=estimate), x, limit, steep, CLOSE)
-        price = at(x, roughly=False, as_in=estimate)[1]  # from now on more is known of levels around
+        price = at(x, roughly=False, as_in=estimate)[1]  # adds computed levels near the solution
         if price.fits:
             before, best = best, min(best, x)
             if _over(price, limit) > -CLOSE or x > before - CLOSE:
@@ -444,10 +453,10 @@ def _over(price: Price, limit: float) -> float:
 def _within(
     at: Callable[[float], tuple[dict[Plan, Target], Price]], x: float, limit: float, steep: float, close: float
 ) -> tuple[float, Price | None]:
-    """Where prices come close to a limit from below, as targets grow by e^x, and the price there.
+    """The factor e^x of the targets at which the price is just below a limit, and the price there.
 
-    Prices are followed along lines. They may jump: where lines do not lead on, strides are doubled until the limit is
-    crossed, and then halved.
+    The search follows lines, in logarithms. Prices may jump: where lines do not converge, steps are doubled until the
+    limit is crossed, and then halved.
     """
     low, high, best = -math.inf, math.inf, None
     stride, trials, apart = close / 2, [(math.inf, 0.0)], [math.inf, math.inf]

@@ -1,7 +1,7 @@
 """Every question as a method: of a session, of its plans, of a schedule, and of a server's client.
 
-A method checks nothing itself: it puts a query together from its arguments (`questions`, `aggregates`), which checks
-them, and hands it to `ask`.
+A method checks nothing itself: it makes a query of its arguments, which checks them (`questions`, `aggregates`), and
+passes it to `ask`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from utmost.queries.questions.top import Top
 from utmost.queries.questions.top_found import TopFound
 
 Made = TypeVar("Made")
-"""What asking makes: an `Answer`, or a `Plan`."""
+"""The result of asking: an `Answer`, or a `Plan`."""
 Result = TypeVar("Result")
 Asker = TypeVar("Asker", bound="Questions[Any]")
 Arguments = ParamSpec("Arguments")
@@ -73,7 +73,7 @@ Arguments = ParamSpec("Arguments")
 def with_own_errors(
     method: Callable[Concatenate[Asker, Arguments], Result],
 ) -> Callable[Concatenate[Asker, Arguments], Result]:
-    """A question's method that says in our words, and not in Python's, which argument is missing or unknown."""
+    """Decorate a question's method, so that `InvalidInput` says which argument is missing or unknown."""
     signature = inspect.signature(method)
 
     @wraps(method)
@@ -85,13 +85,13 @@ def with_own_errors(
                 signature.bind(asker, *arguments, **named)
             except TypeError:
                 raise InvalidInput(misused(method.__name__, signature, (asker, *arguments), named)) from None
-            raise  # a mistake of ours
+            raise  # a bug of ours
 
     return cast(Callable[Concatenate[Asker, Arguments], Result], checked)
 
 
 def misused(name: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    """What an error says of arguments that do not fit: which the question lacks, or does not take, and what to do."""
+    """The message for arguments that do not fit: which are missing or unknown, and the remedy."""
     parameters = [parameter for parameter in signature.parameters if parameter != "self"]
     places = [n for n in parameters if signature.parameters[n].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     usage = f"{name} takes {', '.join(parameters)}"
@@ -114,7 +114,7 @@ def misused(name: str, signature: inspect.Signature, positional: tuple[Any, ...]
 
 
 class Questions(ABC, Generic[Made]):
-    """What questions are asked of; each has the same arguments wherever it is asked.
+    """The questions as methods, with the same arguments wherever they are asked.
 
     Attributes
     ----------
@@ -132,19 +132,19 @@ class Questions(ABC, Generic[Made]):
         """Answer the question, or plan it."""
 
     def level(self, privacy: Any) -> Any:
-        """What a question may spend, where it is not said with it."""
+        """The level of a question; a subclass may have a default."""
         return privacy
 
     def where(self, where: Any) -> Where:
-        """A condition with its text; an error unless it is one of this table."""
+        """Check a condition on the table's columns, and return it with its text."""
         return as_where(where, self.source)
 
     def is_whole(self, column: Any) -> bool:
-        """Whether a column is of an integer type, so that its values need no rounding: the public schema says so."""
+        """Whether a column has an integer type in the public schema, so that its values need no rounding."""
         return is_whole(self.source, as_column(column))
 
     def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **parameters: Any) -> Made:
-        """Ask a question of this kind about the rows of a condition."""
+        """Ask a question of this kind about the rows that satisfy a condition."""
         level, condition = self.level(privacy), self.where(where)
         return self.ask(kind(terms=self.terms, privacy=level, where=condition, **parameters), fresh)
 
@@ -161,13 +161,13 @@ class Questions(ABC, Generic[Made]):
         by: Keys | Discover | None = None,
         fresh: bool = False,
     ) -> Made:
-        """How many rows (or people with such a row) there are of which a condition is true.
+        """The number of rows (or of people with such a row) that satisfy a condition.
 
         Parameters
         ----------
-        where : SQL text, or function of the table such as lambda t: t.age >= 65, optional
-            Which rows are counted, such as ``"age >= 65"``; rows of which it is unknown (null) are not. Every row
-            without it.
+        where : str or callable, optional
+            Which rows are counted: SQL such as ``"age >= 65"``, or a function of the table such as
+            ``lambda t: t.age >= 65``. Rows for which it is unknown (null) are not counted. Every row without it.
         privacy : level or number
             What this answer may spend. A number is an epsilon: 0.5 means that no one's presence changes the
             probability of any answer by more than a factor e^0.5 = 1.65. `um.ApproxDP(1, 1e-6)`, `um.GaussianDP(1)` and
@@ -331,7 +331,7 @@ class Questions(ABC, Generic[Made]):
             What the noise is best for.
         by : um.keys or um.discover, optional
             Answer once for every public key, as for `count`; all groups together cost `privacy`.
-        expected_rows : number, or {key: number} or a list in the order of the keys, optional
+        expected_rows : number, mapping or list, optional
             How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
             allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
             function of the rows. The error depends on where values lie as well: the plan has its least and its largest
@@ -407,7 +407,7 @@ class Questions(ABC, Generic[Made]):
         by : um.keys, optional
             Answer once for every public key, as for `count`; all groups together cost `privacy`. Then the values are
             variances.
-        expected_rows : number, or {key: number} or a list in the order of the keys, optional
+        expected_rows : number, mapping or list, optional
             How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
             allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
             function of the rows. The error depends on where values lie as well: the plan has its least and its largest

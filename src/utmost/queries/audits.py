@@ -64,7 +64,7 @@ def audit(
 
     Parameters
     ----------
-    question : callable, list of str, OpenDP measurement or diffprivlib mechanism
+    question : callable, list of str or mechanism
         A function that opens a session on a table and returns the answer of one question is called once per table; its
         session should keep its account in memory (ledger=None), and further releases are drawn from the answer's own
         question, outside any account. Any other function is a mechanism of your own: it is called `runs` times per

@@ -1,4 +1,4 @@
-"""What is left of a budget: as text, as HTML, as a picture. Made of the ledger alone."""
+"""The remaining budget of an account as text, as HTML and as a picture, from the ledger alone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ from utmost.solution.card import card, table
 
 @dataclass(frozen=True)
 class Budget:
-    """The state of an account at the moment it was asked for; another process may spend meanwhile.
+    """The state of an account at one moment; another process may spend meanwhile.
 
     Attributes
     ----------
-    left, spent : what of the budget is left, and what was spent, all entries together
-    entries : what was spent on what, oldest first
-    tiers : groups of rows or people with promises of their own, of which every answer spends in proportion
+    dataset : str
+        The data set of the account.
+    left : Left
+        What is left of the budget.
+    spent : Spent
+        What all entries together have spent.
+    entries : sequence of Entry
+        The entries, oldest first.
+    tiers : sequence of Tier
+        Groups of rows or people with promises of their own, of which every answer spends in proportion.
 
     Examples
     --------
@@ -46,7 +53,7 @@ class Budget:
 
     @property
     def by_tier(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """What is spent of each tier, and what it is promised in all, by its condition: epsilons, exact.
+        """The spent and the promised epsilon of each tier, by its condition, exact.
 
         Examples
         --------
@@ -94,7 +101,7 @@ class Budget:
         return card(f"{self.dataset}: {self.left} left", self.picture(), tiers + spent)
 
     def picture(self) -> str:
-        """A bar for every resource of the budget: what each entry took of it, its question shown where one points."""
+        """An SVG bar for every resource of the budget with the spend of each entry; pointing at it shows the query."""
         limits = zip(self.left.filter.resources, self.left.filter.limits, strict=True)
         shares = {}
         for name, limit in limits:
@@ -111,7 +118,7 @@ class Budget:
 
 
 def tiers_of(unit: str) -> tuple[Tier, ...]:
-    """The tiers of an account's unit; none where it is not written as sessions write theirs."""
+    """The tiers in the text of an account's unit; none for a text that no session has written."""
     try:
         return as_unit(unit).tiers
     except InvalidInput:
@@ -119,7 +126,7 @@ def tiers_of(unit: str) -> tuple[Tier, ...]:
 
 
 def parts_of(entry: Entry) -> list[tuple[str, str]]:
-    """The questions inside a batch or a schedule, each with its level: (level, words)."""
+    """The queries in a batch or a schedule, each with its level: (level, words)."""
     question: Any = entry.question
     if entry.slots:
         return [("", _words(inner)) for inner, _ in entry.used]
@@ -129,7 +136,7 @@ def parts_of(entry: Entry) -> list[tuple[str, str]]:
 
 
 def levels_of(entry: Entry) -> str:
-    """What an entry was charged for, in a few words."""
+    """The level that an entry was charged for, in a few words."""
     if isinstance(entry.level, tuple):
         return f"{len(entry.level)} levels together"
     return f"{entry.slots} slots of {entry.level}" if entry.slots else str(entry.level)
@@ -140,12 +147,12 @@ def _unfinished(entry: Entry) -> str:
 
 
 def asked(entry: Entry) -> str:
-    """The question of an entry in a few words; a question asked by somebody else as it was given."""
+    """The query of an entry in a few words; a query that was not asked through a session as it was recorded."""
     return _words(entry.question)
 
 
 def _category(part: Any) -> str:
-    """A category; of a column with its list of them, or its bins, the column."""
+    """The name of a category; for a pair of a column and its list or bins, that of the column."""
     return str(
         part[0] if isinstance(part, list | tuple) and len(part) == 2 and isinstance(part[1], list | dict) else part
     )

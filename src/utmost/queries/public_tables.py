@@ -1,7 +1,7 @@
-"""Columns of a public table beside those of a private one: a left join on a unique key.
+"""Join a public table to the private one: a left join on a unique key.
 
-Every private row has one row in what comes out, whether its key is listed or not, and what is added to it depends on
-that row's key alone: row-wise, so conditions, keys and sums may use the columns as if they were the table's own.
+Every private row has one row in the result, whether its key is in the public table or not, and the new columns depend
+on that row's key alone. So the join is row-wise, and conditions, keys and sums may use the new columns like any other.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ MOST_ROWS = 10**7
 
 
 def with_public(source: Source, frame: Any, on: Any) -> Source:
-    """The same table with the columns of a public one; what cannot be joined is refused, and nothing is read.
+    """Join the columns of a public table to the private one; refuse tables that cannot be joined. Nothing is read.
 
     Parameters
     ----------
-    source : the private table
-    frame : a public pandas, polars or pyarrow frame
-    on : the column that both have: in the public table no value of it is there twice
+    source : Source
+        The private table.
+    frame : frame
+        A public pandas, polars or pyarrow frame.
+    on : str
+        The column that both have; its values are unique in the public table.
     """
     public = as_arrow(frame)
     added = _columns(source, public, on)
@@ -58,7 +61,7 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
 
 
 def _columns(source: Source, public: pyarrow.Table, on: Any) -> pyarrow.Table:
-    """The columns that are added, in the types of keys; an error if there is none, or one the table has."""
+    """The new columns, in the types of keys; raises `InvalidInput` if there are none, or the table has one of them."""
     if not isinstance(on, str) or on not in public.column_names:
         raise InvalidInput(
             f"on is {shown(on)}; name the column that both tables have: the public one has "
@@ -80,7 +83,7 @@ def _columns(source: Source, public: pyarrow.Table, on: Any) -> pyarrow.Table:
 
 
 def _require_unique(on: str, listed: pyarrow.Table) -> None:
-    """Refuse a key that is there twice, or null: one private row would become two, or none."""
+    """Refuse duplicate keys, which would make two rows of one, and null keys, which match no row."""
     key = listed["key"]
     if key.null_count:
         raise InvalidInput(f"a value of {on!r} in the public table is null, which no row is joined to; leave it out.")

@@ -1,7 +1,7 @@
-"""Arguments as they are spelled where somebody asks: behind flags of the command, in a file of questions, on a page.
+"""Rewrite arguments in notes and errors for a front end: flags of the command, a file of questions, or a web page.
 
 Notes and errors spell arguments as Python does: ``unbiased=True``, ``by=um.keys(town=["Ash"])``. Here such pieces of a
-text are found, parsed and spelled in another way; quoted text, and what is no argument there, stay as they are.
+text are located, parsed and spelled for the front end; quoted text, and arguments that it lacks, stay as they are.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from utmost.errors import UtmostError
 PIECE = re.compile(
     r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|(?<![\w.])(?:um\.[A-Za-z_]+\(?|s(?:\.plan)?\.[a-z_]+\(|[a-z_]+=(?!=))"""
 )
-"""What is quoted, to be passed over; and where a call, or an argument with its name, begins."""
+"""Quoted text, which is skipped; or the beginning of a call, or of an argument with its name."""
 OTHER_NAMES = {"candidates": "categories", "types": "type", "tiers": "tier"}
-"""Arguments that the command spells by another name."""
+"""Arguments with a different name in the command."""
 LEVELS = {"PureDP": "", "ApproxDP": "", "ZCDP": "rho=", "GaussianDP": "mu=", "ApproxGaussianDP": "mu="}
-"""What stands before the numbers of a level, where levels are written as text."""
+"""The prefix of the numbers of a level, where levels are written as text."""
 ARGUMENTS = {
     *("among", "at_least", "budget", "by", "candidates", "categories", "column", "conditions", "dataset", "edges"),
     *(
@@ -47,21 +47,21 @@ ARGUMENTS = {
     *("privacy", "q", "share", "tiers", "types", "unbiased", "unit", "up_to", "upper", "where"),
     *("x", "x_grid", "x_range", "y", "y_grid", "y_range"),
 }
-"""What questions and sessions take: whatever else stands before an equals sign is a column, or somebody's own words."""
+"""Arguments of questions and sessions: any other name before an equals sign is a column, or the user's text."""
 
 
 class Spelling(Protocol):
-    """How one place spells what Python writes; None where it has nothing of the kind."""
+    """How a front end spells arguments and calls; None for what it lacks."""
 
     def argument(self, name: str, value: ast.expr | None) -> str | None:
         """An argument with its value, or its name alone."""
 
     def called(self, name: str, call: ast.Call | None) -> str | None:
-        """A call of ours, such as um.keys(...) or s.count(...), or the name of it alone."""
+        """A call such as um.keys(...) or s.count(...), or its name alone."""
 
 
 def spelled(text: str, spelling: Spelling) -> str:
-    """A text in which arguments are spelled as they are at some place.
+    """Rewrite a text with arguments spelled for a front end.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def spelled(text: str, spelling: Spelling) -> str:
 
 @contextmanager
 def errors_spelled(spelling: Spelling) -> Iterator[None]:
-    """Meanwhile errors of ours spell arguments as they are spelled at some place."""
+    """Within the `with` block, our errors spell arguments for a front end."""
     try:
         yield
     except UtmostError as reason:
@@ -86,7 +86,7 @@ def errors_spelled(spelling: Spelling) -> Iterator[None]:
 
 
 def _parts(text: str, spelling: Spelling) -> Iterator[str]:
-    """The text piece by piece, spelled anew where that is possible."""
+    """The pieces of a text, rewritten where that is possible."""
     at = 0
     while match := PIECE.search(text, at):
         begin = match.start()
@@ -98,7 +98,7 @@ def _parts(text: str, spelling: Spelling) -> Iterator[str]:
 
 
 def _end(text: str, begin: int) -> int:
-    """Where a piece of Python ends: at a space or a comma outside of its brackets and quotes."""
+    """The end of a piece of Python: a space or a comma outside of brackets and quotes."""
     depth, quoted, at = 0, "", begin
     while at < len(text):
         here = text[at]
@@ -135,7 +135,7 @@ def _spelled(piece: str, spelling: Spelling) -> str | None:
 
 
 def _called(value: ast.expr, spelling: Spelling) -> str | None:
-    """The spelling of a call, or of a name alone, that is one of ours; None of any other expression."""
+    """The spelling of one of our calls, or of its name alone; None for any other expression."""
     function = value.func if isinstance(value, ast.Call) else value
     if not isinstance(function, ast.Attribute):
         return None
@@ -143,7 +143,7 @@ def _called(value: ast.expr, spelling: Spelling) -> str | None:
 
 
 def _plain(value: ast.expr) -> Any:
-    """What an expression of plain values is: types and dots are their own names."""
+    """Evaluate an expression of plain values, with types and dots as their names."""
     if isinstance(value, ast.Constant):
         return "..." if value.value is ... else value.value
     if isinstance(value, ast.List | ast.Tuple):
@@ -154,7 +154,7 @@ def _plain(value: ast.expr) -> Any:
 
 
 def _arguments(call: ast.Call | None) -> tuple[list[Any], dict[str, Any]]:
-    """The plain values of a call, those without a name and those with one."""
+    """The positional and the named arguments of a call, as plain values."""
     if call is None:
         return [], {}
     return [_plain(value) for value in call.args], {
@@ -163,18 +163,22 @@ def _arguments(call: ast.Call | None) -> tuple[list[Any], dict[str, Any]]:
 
 
 def for_a_shell(text: str) -> str:
-    """A value as it is typed on a command line: in the quotes that it does not hold itself, if it needs any."""
+    """Quote a value for a command line, if it needs quotes, with those that it does not contain."""
     return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else quote(text)
 
 
 @dataclass(frozen=True)
 class Flags:
-    """One flag for each argument, as on a command line; or, without dashes and quotes, the fields of a form.
+    """The spelling of a command line, with a flag for each argument; or, without dashes and quotes, of a web form.
 
     Attributes
     ----------
-    known : whether there is a flag of this name, spelled with underscores
-    dashes, quote : what stands before a flag, and how a value with spaces in it is written
+    known : callable
+        Whether there is a flag of a name, spelled with underscores.
+    dashes : str
+        The prefix of a flag.
+    quote : callable
+        Quotes a value with spaces.
     """
 
     known: Callable[[str], bool] = lambda name: True
@@ -207,7 +211,7 @@ class Flags:
         return text if text.startswith(("'", '"', "...")) else self.quote(text)
 
     def called(self, name: str, call: ast.Call | None) -> str | None:
-        """Keys, bins and whom the unit protects as the command reads them; a question by its flag."""
+        """Keys, bins and the privacy unit as the command reads them; a question by its flag."""
         values, named = _arguments(call)
         if name in LEVELS and values:
             return LEVELS[name] + ",".join(f"{value:g}" for value in values)
@@ -237,11 +241,12 @@ class Flags:
 
 @dataclass(frozen=True)
 class Entries:
-    """A line of a TOML file for each argument.
+    """The spelling of a TOML file, with a line for each argument.
 
     Attributes
     ----------
-    first : the name of each question's first argument, which Python need not name
+    first : mapping of str to str
+        The name of each question's first argument, which is positional in Python.
     """
 
     first: Mapping[str, str] = field(default_factory=dict)
@@ -251,7 +256,7 @@ class Entries:
         return name if value is None else f"{name} = {_called(value, self) or _toml(_plain(value))}"
 
     def called(self, name: str, call: ast.Call | None) -> str | None:
-        """Keys, bins and units as the file has them; a question by its name and its arguments."""
+        """Keys, bins and units as the file contains them; a question by its name and its arguments."""
         values, named = _arguments(call)
         if name in LEVELS and values:
             return _toml(LEVELS[name] + ",".join(f"{value:g}" for value in values))
@@ -276,7 +281,7 @@ class Entries:
 
 
 def _unit_of(values: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """The column that says whose row it is, how many rows of each take part, and how many there are at most."""
+    """The id column, `rows_each` and `at_most` of a unit, with placeholders."""
     texts = [values[0] if values else "...", named.get("rows_each", "..."), named.get("at_most")]
     who, rows_each, most = (
         other if part == "..." else part for part, other in zip(texts, ("ID", "N", "N"), strict=True)
@@ -285,7 +290,7 @@ def _unit_of(values: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def _edges(values: list[Any]) -> list[Any]:
-    """The first edges of bins that begin somewhere and have a width."""
+    """The first edges of bins given by a lower end and a width."""
     lower, _, width = values
     return [lower, lower + width, lower + 2 * width, "..."]
 

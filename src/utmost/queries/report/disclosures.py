@@ -1,7 +1,7 @@
-"""What an account tells those who must judge it: a checklist after NIST SP 800-226, and an entry for OpenDP's registry.
+"""Disclosures about an account: a checklist after NIST SP 800-226, and an entry for OpenDP's registry of deployments.
 
-Both are filled from the ledger. What a ledger cannot know (who the people are, who may see the table, what was decided
-before) is left as a question to whoever publishes: a blank that says so is better than a guess.
+Both are filled in from the ledger. What a ledger cannot know (who the people are, who may see the table, what was
+decided before) is left as a question to the publisher: a marked blank is better than a guess.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from utmost.queries.units import as_unit
 BLANK = "*to be answered by whoever publishes*"
 VARIANTS = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "zCDP", GaussianDP: "Gaussian DP"}
 STATED = ("name", "curator", "curator_type", "description", "intended_use", "region", "sector", "date")
-"""What the registry asks that no ledger knows."""
+"""Fields of the registry that no ledger can fill in."""
 
 
 def checklist(account: Account) -> str:
-    """A checklist in Markdown: the parts of NIST SP 800-226's pyramid, each with what the ledger says of it.
+    """A checklist in Markdown: the parts of NIST SP 800-226's pyramid, each with what the ledger says about it.
 
     NIST Special Publication 800-226, Guidelines for Evaluating Differential Privacy Guarantees (March 2025), asks what
     a claim of differential privacy rests on, from the parameters at the top to the security of the data below.
@@ -32,7 +32,7 @@ def checklist(account: Account) -> str:
     Parameters
     ----------
     account : Account
-        Of a ledger: `um.Ledger("budget.db").account("survey-2026")`.
+        Such as `um.Ledger("budget.db").account("survey-2026")`.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def checklist(account: Account) -> str:
 
 
 def _parts(account: Account) -> list[tuple[str, str, str]]:
-    """Every part of the pyramid, from its top: its name, what is known, and from where."""
+    """Every part of the pyramid, from the top: its name, what is known, and the source."""
     unit, entries = as_unit(account.unit), account.entries()
     whose = "a person, all of whose rows that take part" if unit.id else "one row"
     unfinished = sum(entry.state == "reserved" and not entry.slots for entry in entries)
@@ -115,10 +115,10 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
     Parameters
     ----------
     account : Account
-        Of a ledger: `um.Ledger("budget.db").account("survey-2026")`.
-    **stated : text
-        What no ledger knows: name, curator, curator_type, description, intended_use, region, sector, date. What is left
-        out is the text "TO DO", which the registry's editors will ask about.
+        Such as `um.Ledger("budget.db").account("survey-2026")`.
+    **stated : str
+        What no ledger knows: name, curator, curator_type, description, intended_use, region, sector, date. Fields that
+        are left out become "TO DO", which the registry's editors will ask about.
 
     Examples
     --------
@@ -190,5 +190,5 @@ def _parameters(account: Account) -> dict[str, float]:
 
 
 def _cell(text: str) -> str:
-    """A text inside a table."""
+    """A text escaped for a cell of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ")

@@ -1,7 +1,7 @@
-"""Reports: one self-contained HTML page that defends answers, the same as JSON beside it, and long tables as CSV.
+"""Write release reports: one self-contained HTML page, the same data as JSON beside it, and long tables as CSV.
 
-Made of an answer's details alone, so two tables that led to the same released value have byte-identical reports. What
-is there already is replaced only if it is a report.
+A report is made of an answer's details alone, so two tables that led to the same released value have byte-identical
+reports. An existing file is replaced only if it is a report.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def report_files(
     purpose: str | None = None,
     author: str | None = None,
 ) -> dict[Path, str]:
-    """What a report consists of, by file: the page, its JSON, and CSV of long tables, or of every table."""
+    """The files of a report with their texts: the page, its JSON, and CSV for long tables, or for every table."""
     listed = [answer.to_json() for answer in answers]
     plain = (listed[0] if len(listed) == 1 else "[" + ",\n".join(listed) + "]") + "\n"
     files = {target.with_suffix(".json"): plain}
@@ -77,7 +77,7 @@ def _number(value: Any) -> Any:
 
 
 def require_writable(path: str | os.PathLike[str]) -> Path:
-    """Refuse a place where no report can be written, or where one would replace something else than a report."""
+    """Return the path of a page; refuse one that cannot be written, or that would replace a file that is no report."""
     target = _as_path(path)
     name = _cut(target)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -110,7 +110,7 @@ def _as_path(path: Any) -> Path:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether a file is a page of ours, or empty: nothing is lost with it."""
+    """Whether a file is one of our pages, or empty, so that it may be replaced."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -118,7 +118,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _is_data(path: Path) -> bool:
-    if not path.is_file():  # to read from a pipe is to wait
+    if not path.is_file():  # reading from a pipe would block
         return False
     try:
         content = parse_json(path.read_bytes())
@@ -129,7 +129,7 @@ def _is_data(path: Path) -> bool:
 
 
 def _cut(name: object) -> str:
-    """A name as an error shows it: a long one by its end."""
+    """A name for an error message; of a long one, the end."""
     text = str(name)
     return text if len(text) <= MOST_SHOWN else f"...{text[-MOST_SHOWN:]}"
 
@@ -144,7 +144,7 @@ def write_files(texts: Mapping[Path, str]) -> None:
             new_files[target] = Path(name)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.chmod(name, 0o644)  # a report is for others
+            os.chmod(name, 0o644)  # a report is meant to be read by others
         for target, ready in new_files.items():
             old = target.read_bytes() if target.exists() else None
             os.replace(ready, target)

@@ -1,7 +1,7 @@
-"""The HTML page that defends answers: values, pictures, proofs, accuracy, spend, and the usual alternatives.
+"""The release report as an HTML page: values, pictures, proofs, accuracy, spend, and a comparison of mechanisms.
 
-Made of answers' details alone (public parameters, released value, ledger state). Nothing is fetched: pictures are
-inline, there is no script. It can be read on a phone, on a dark screen, and with a screen reader.
+It is made of the answers' details alone (public parameters, released value, ledger state). Pictures are inline, nothing
+is fetched, and there is no script. It works on phones, in dark mode, and with screen readers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ STYLE = (
     "svg .ours{fill:var(--ours)}svg .others{fill:var(--others)}svg .curve{stroke:var(--ours)}"
 )
 OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
-"""How every page begins: a file that begins otherwise is not replaced by one."""
+"""The beginning of every page; only files that begin like this are overwritten."""
 MOST_BARS, MOST_DRAWN, MOST_ACROSS = 40, 400, 30
 OURS = "Utmost"
 LOSSES = {
@@ -72,7 +72,7 @@ LOSSES = {
 
 
 def page_of(answers: Sequence[Answer], title: str | None, purpose: str | None = None, author: str | None = None) -> str:
-    """One page for one or several answers; of one answer, the question is the title unless one is given."""
+    """A page for one or several answers; the default title for one answer is its question."""
     head = title_of(answers, title)
     content = content_of(answers, title)
     datasets = list(dict.fromkeys(answer.dataset for answer in answers))
@@ -91,19 +91,19 @@ def page_of(answers: Sequence[Answer], title: str | None, purpose: str | None = 
 
 
 def title_of(answers: Sequence[Answer], title: str | None = None) -> str:
-    """What a page of answers is called."""
+    """The title of a page of answers."""
     return title or (answers[0].question.words if len(answers) == 1 else f"{len(answers)} private answers")
 
 
 def content_of(answers: Sequence[Answer], title: str | None = None) -> str:
-    """What defends the answers, without the page around it."""
+    """The HTML of the answers' sections, without the page around them."""
     alone = title is None and len(answers) == 1
     promised = "".join(f'<p class="promise">{html.escape(text)}</p>' for text in promises(answers))
     return promised + "".join(_section(answer, alone) for answer in answers)
 
 
 def _section(answer: Answer, alone: bool) -> str:
-    """One answer; where it is alone on the page, the page's title has asked the question already."""
+    """The section of one answer; if it is alone on the page, the page's title is the question already."""
     details, terms = answer.details, answer.question.terms
     proof = details["proof"]
     facts = [
@@ -130,7 +130,7 @@ def _section(answer: Answer, alone: bool) -> str:
 
 
 def _notes(answer: Answer) -> list[str]:
-    """What a reader should know beside the answer, of the question, the columns and the account."""
+    """Notes about the query, the columns and the account."""
     return [
         note
         for note in (*answer.question.all_notes, answer.outside_note, *answer.readings, answer.ledger.other_table)
@@ -139,7 +139,7 @@ def _notes(answer: Answer) -> list[str]:
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    """Names and what is said under them, as a table."""
+    """Names with texts, as a table of two columns."""
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th><td class="words">{html.escape(text)}</td></tr>'
         for name, text in facts
@@ -153,14 +153,14 @@ def _statistic(answer: Answer) -> str:
 
 
 def _value(answer: Answer) -> str:
-    """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
+    """The value in large letters; several numbers as a table with their intervals."""
     if not isinstance(answer.value, Mapping):
         return f'<p class="value">{html.escape(show(answer.value, answer.after.intervals))}</p>'
     return _cross_table(answer) + _listed(answer)
 
 
 def _cross_table(answer: Answer) -> str:
-    """Numbers by two columns as a table of one against the other, where it is not too large; else nothing."""
+    """Numbers by two key columns as a cross table, if it is not too large; else ""."""
     names = answer.question.key_columns
     if len(names) != 2 or not all(isinstance(key, tuple) and len(key) == 2 for key in answer.value):
         return ""
@@ -178,7 +178,7 @@ def _cross_table(answer: Answer) -> str:
 
 
 def _listed(answer: Answer) -> str:
-    """The first of several numbers, one below the other, each with its interval."""
+    """The first of several numbers as a list, each with its interval."""
     groups, sure = answer.after.groups, f"from ({answer.after.confidence:.0%})"
     ends_of = [sure, "to"] if answer.intervals else []
     ends_of += ["rows", sure, "to", "reliable"] if groups else []
@@ -202,7 +202,7 @@ def _listed(answer: Answer) -> str:
 
 
 def picture_of(answer: Answer) -> str:
-    """What is known after a number was released; several counts side by side."""
+    """A picture of the posterior of one number, or bars for several."""
     if isinstance(answer.value, Mapping):
         numbers = {name: value for name, value in answer.value.items() if value is not None}
         heights = {_short(cell_name(name)): float(n) for name, n in islice(numbers.items(), MOST_BARS + 1)}
@@ -227,21 +227,21 @@ def picture_of(answer: Answer) -> str:
 
 
 def _with_intervals(answer: Answer) -> tuple[str, None, dict[str, tuple[float, float]]]:
-    """What is written under the bars of several numbers, that none of them has won, and where each true one lies."""
+    """The caption of the bars of several numbers, no highlighted bar, and the interval of each."""
     ends = {_short(cell_name(name)): (float(low), float(high)) for name, (low, high) in answer.intervals.items()}
     lines = f" Each line holds the true one with {answer.after.confidence:.0%}." if ends else ""
     return f"The released numbers.{lines}", None, ends
 
 
 def _curve(answer: Answer) -> str:
-    """What was known before anything was read, where the question has such a picture."""
+    """The picture of a query's plan, if it has one."""
     curve = answer.question.curve
     return "" if curve is None else curve_of(curve)
 
 
 def _table(head: str, rows: str) -> str:
-    """A table that scrolls by itself where the page is narrow."""
-    around = '<div class="wide" tabindex="0" role="group" aria-label="Table">'  # a keyboard scrolls what has the focus
+    """A table that scrolls horizontally on a narrow page."""
+    around = '<div class="wide" tabindex="0" role="group" aria-label="Table">'  # scrolls by keyboard, too
     return f"{around}<table>{head}<tbody>{rows}</tbody></table></div>"
 
 
@@ -258,7 +258,7 @@ def _short(name: str) -> str:
 
 
 def _compared(answer: Answer, heading: str) -> str:
-    """The expected losses of the usual alternatives, by every loss shown; the declared one as a picture."""
+    """The expected losses of the usual alternatives: a table of all losses, and a picture of the declared one."""
     declared, compared = answer.before.loss, answer.details["compared"]
     losses = list(next(iter(compared.values())))
     mark = "\u00a0*"

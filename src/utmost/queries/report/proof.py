@@ -1,9 +1,8 @@
-"""A report proved again, without the table.
+"""Verify a report without the table.
 
-Proved is that its mechanism is private and as good as it says, and that every number follows from what was released.
-
-What a report holds is believed of nothing but four things: the question's public parameters, the data set's name and
-the ledger's words (which only the ledger can confirm), and the released integers. All else is recomputed and compared.
+Verification proves that the mechanism is private and as good as claimed, and that every number follows from what was
+released. Four things are taken from the report: the query's public parameters, the data set's name and the state of the
+ledger (which only the ledger can confirm), and the released integers. All else is recomputed and compared.
 """
 
 from __future__ import annotations
@@ -41,19 +40,19 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 MOST_NAMED = 5
-"""So many of the numbers that differ are named."""
+"""Most differing numbers that a check names."""
 OLD_REPORT = (
     "the value follows from the released integers; Utmost 0.2 wrote this report, whose intervals left out rounding, "
     "candidates between steps and what at_most clamps: they and its sentences are not compared, but made anew"
 )
 CLOSE = 1e-9
-"""How far a recomputed number may be from the stated one, relatively: another machine rounds differently."""
+"""Relative tolerance between a recomputed and a stated number, because machines round differently."""
 
 
 def load_answers(path: str | os.PathLike[str]) -> list[tuple[Answer, Verification]]:
-    """The answers of a report's JSON file, each with what its verification found.
+    """Load the answers of a report's JSON file, each with its verification.
 
-    `BadFile` for what is no report; a report whose numbers do not fit is returned with the check that fails.
+    Raises `BadFile` for a file that is no report; a report with wrong numbers is returned with the check that fails.
     """
     try:
         content = parse_json(Path(path).read_bytes())
@@ -68,7 +67,7 @@ def load_answers(path: str | os.PathLike[str]) -> list[tuple[Answer, Verificatio
 def _verified(content: Any) -> tuple[Answer, Verification]:
     answer = answer_from_json(content)
     verification = answer.verify()
-    if not verification:  # what it says of accuracy follows from a mechanism, or a claim, that is not to be trusted
+    if not verification:  # its accuracy follows from an unproved mechanism or claim
         return answer, verification
     stated = {name: value for name, value in content.items() if name not in ("solution", "format")}
     try:
@@ -81,10 +80,10 @@ def _verified(content: Any) -> tuple[Answer, Verification]:
             if name != "format"
             for place in _differences(stated.pop(name, None), value, name)
         ]
-        wrong += list(stated)  # what nobody recomputes is nobody's word
+        wrong += list(stated)  # entries that are not recomputed are not accepted
         solved = json.loads(json.dumps(solution_to_json(answer.question.solution)))
         wrong += _differences(content["solution"], solved, "solution")
-    except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
+    except UtmostError as reason:  # any other error would be a bug, not a fault of the file
         return answer, replace(verification, checks=(*verification.checks, Check("numbers", False, str(reason))))
     except (ArithmeticError, MemoryError) as reason:
         detail = f"a number of the report is too large, or too small, to be checked ({type(reason).__name__})"
@@ -97,7 +96,7 @@ def _verified(content: Any) -> tuple[Answer, Verification]:
 
 
 def _recheck_value(answer: Answer, stated: Mapping[str, Any]) -> Check:
-    """Of a report of Utmost 0.2, whose sentences and intervals said other things: whether its value follows."""
+    """Recompute only the value of a report of Utmost 0.2, whose sentences and intervals were different."""
     again = json.loads(json.dumps(answer.question.plain_value(answer.value)))
     if wrong := _differences(stated.get("value"), again, "value"):
         return Check("numbers", False, f"{', '.join(wrong[:MOST_NAMED])}: not what follows from the released values")
@@ -105,7 +104,7 @@ def _recheck_value(answer: Answer, stated: Mapping[str, Any]) -> Check:
 
 
 def confirmed(answer: Answer, account: Account) -> Check:
-    """Whether a ledger has recorded an answer: this question, at this level, then, with these released numbers.
+    """Check that a ledger has recorded an answer: this query, level, time and released numbers.
 
     A report proves what follows from its numbers, and not that they were ever drawn: a forged one may be consistent.
     """
@@ -140,7 +139,7 @@ def confirmed(answer: Answer, account: Account) -> Check:
 
 
 def _same_unit(unit_text: str, terms: Terms) -> bool:
-    """Whether a ledger's words for a unit, also those of Utmost 0.2, name the unit of an answer."""
+    """Whether the text of a unit in a ledger, also one of Utmost 0.2, is the unit of an answer."""
     try:
         return as_unit(unit_text, "question") == terms.unit
     except InvalidInput:
@@ -148,7 +147,7 @@ def _same_unit(unit_text: str, terms: Terms) -> bool:
 
 
 def _fits_budget(stated: Any, current: Mapping[str, Mapping[str, float]]) -> bool:
-    """Whether a report names the budget of a ledger, of which no more was spent when it was written than now."""
+    """Whether a report states the budget of a ledger, with spent amounts no larger than the current ones."""
     if not isinstance(stated, Mapping) or stated.keys() != current.keys():
         return False
     for name, part in current.items():
@@ -161,7 +160,7 @@ def _fits_budget(stated: Any, current: Mapping[str, Mapping[str, float]]) -> boo
 
 
 def _recorded_questions(entry: Entry) -> list[tuple[dict[str, Any], Any]]:
-    """The questions of an entry, each with what was released: one, those of a batch, or those of a schedule's slots."""
+    """The queries of an entry, each with what was released: one, those of a batch, or those of a schedule's slots."""
     if entry.slots:
         pairs = list(entry.used)
     elif isinstance(entry.question, dict) and isinstance(entry.question.get("batch"), list):
@@ -172,7 +171,7 @@ def _recorded_questions(entry: Entry) -> list[tuple[dict[str, Any], Any]]:
 
 
 def answer_from_json(content: Any) -> Answer:
-    """The answer that a report holds, made of what cannot be recomputed; `BadFile` for what is none."""
+    """The answer in a report, made of what cannot be recomputed; raises `BadFile` if there is none."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile("this is not the JSON file of a report; name the .json file beside its page.")
     if "solution" not in content:
@@ -201,7 +200,7 @@ def answer_from_json(content: Any) -> Answer:
 
 
 def ledger_state(content: Mapping[str, Any]) -> LedgerState:
-    """The state of a ledger as a report has it; reports of Utmost 0.2 say nothing of other tables."""
+    """The state of the ledger in a report; reports of Utmost 0.2 do not mention other tables."""
     stated = {"other_table": "", **content}
     state = LedgerState(**{field.name: stated[field.name] for field in fields(LedgerState)})
     state.require_words()
@@ -211,10 +210,10 @@ def ledger_state(content: Mapping[str, Any]) -> LedgerState:
 def question_from_public(
     public: Mapping[str, Any], terms: Terms, level: Level, solution: Solution, says_rounding: bool = True
 ) -> Question:
-    """The question that a report says was asked, with the solution that the report brings.
+    """Rebuild the query of a report, with the report's solution; raises `BadFile` if that is impossible.
 
-    A listed prior stands in the solution; the report names it by its fingerprint. `BadFile` for what cannot be one.
-    Reports of Utmost 0.2 do not say whether values were rounded.
+    A listed prior is in the solution; the report names it by its fingerprint. Reports of Utmost 0.2 do not say whether
+    values were rounded.
     """
     by = public.get("by")
     has_found_keys = isinstance(by, Mapping) and "discover" in by
@@ -245,7 +244,7 @@ def question_from_public(
 
 
 def _with_solution(question: Question, public: Mapping[str, Any], solution: Solution) -> Question:
-    """A question with the solution that its report brings; `BadFile` if the report writes the question otherwise."""
+    """Attach the report's solution to a query; raises `BadFile` if the query is written differently in the report."""
     if question.public != dict(public):
         raise BadFile("the report's question is not written as Utmost writes it; ask for the report again.")
     object.__setattr__(question, "solution", solution)
@@ -253,7 +252,7 @@ def _with_solution(question: Question, public: Mapping[str, Any], solution: Solu
 
 
 def _differences(stated: Any, recomputed: Any, place: str) -> list[str]:
-    """Where plain data differ, numbers up to rounding: the names that lead there, with points between them."""
+    """The places where plain data differ, up to rounding, as names separated by points."""
     if isinstance(recomputed, Mapping) and isinstance(stated, Mapping) and stated.keys() == recomputed.keys():
         parts = [(f"{place}.{key}", stated[key], recomputed[key]) for key in recomputed]
     elif isinstance(recomputed, list) and isinstance(stated, list) and len(stated) == len(recomputed):
@@ -264,9 +263,9 @@ def _differences(stated: Any, recomputed: Any, place: str) -> list[str]:
 
 
 def _equal(stated: Any, recomputed: Any) -> bool:
-    """Whether two numbers or texts are the same, numbers up to rounding."""
+    """Whether two numbers or texts are equal, numbers up to rounding."""
     if isinstance(recomputed, bool) or isinstance(stated, bool) or isinstance(recomputed, str) or recomputed is None:
         return bool(stated is recomputed or (type(stated) is type(recomputed) and stated == recomputed))
     if isinstance(recomputed, int | float):
         return isinstance(stated, int | float) and math.isclose(stated, recomputed, rel_tol=CLOSE, abs_tol=1e-300)
-    return False  # lists and mappings of another shape
+    return False  # lists or mappings of different shape
