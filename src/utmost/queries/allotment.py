@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from utmost.queries.session import Session
 
 CLOSE, ROUGHLY = 1e-3, 0.03
-"""Relative tolerances of a batch made for a budget: of its price, or of its errors, since prices jump; and a coarser one
-that is enough to choose the accounting."""
+"""Relative tolerances of a batch made for a budget: of its price, or of its errors, since prices jump; and a coarser
+one that is enough to choose the accounting."""
 FIRST, MOST_TRIED, MOST_EXACT = 0.1, 60, 8
 """The first level of a search without points; most factors tried for a budget, roughly and exactly."""
 APART = 0.05

@@ -333,10 +333,11 @@ class Questions(ABC, Generic[Made]):
             Answer once for every public key, as for `count`; all groups together cost `privacy`.
         expected_rows : number, mapping or list, optional
             How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
-            allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
-            function of the rows. The error depends on where values lie as well: the plan has its least and its largest
-            over all tables, and one number, such as `allot` needs, is the largest. The answer itself does not depend on
-            it, and asking again with another one costs nothing.
+            allows; for groups also {key: number}, or a list in the order of the keys. The plan's error and the
+            comparisons are stated for it; without it the plan states them as a function of the rows. The error depends
+            on where values lie as well: the plan has its least and its largest over all tables, and one number, such as
+            `allot` needs, is the largest. The answer itself does not depend on it, and asking again with another one
+            costs nothing.
         min_rows : int, optional
             With `by`: groups whose released number of rows is below this are suppressed: listed without a value. It is
             decided from released numbers alone, and asking again with another one costs nothing.
@@ -409,10 +410,11 @@ class Questions(ABC, Generic[Made]):
             variances.
         expected_rows : number, mapping or list, optional
             How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
-            allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
-            function of the rows. The error depends on where values lie as well: the plan has its least and its largest
-            over all tables, and one number, such as `allot` needs, is the largest. The answer itself does not depend on
-            it, and asking again with another one costs nothing.
+            allows; for groups also {key: number}, or a list in the order of the keys. The plan's error and the
+            comparisons are stated for it; without it the plan states them as a function of the rows. The error depends
+            on where values lie as well: the plan has its least and its largest over all tables, and one number, such as
+            `allot` needs, is the largest. The answer itself does not depend on it, and asking again with another one
+            costs nothing.
         min_rows : int, optional
             With `by`: groups whose released number of rows is below this are suppressed: listed without a value. It is
             decided from released numbers alone, and asking again with another one costs nothing.

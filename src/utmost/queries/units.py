@@ -154,11 +154,12 @@ def rows(at_most: int | None = None, tiers: Mapping[str, tuple[Number, int]] | N
     at_most : int, optional
         How many rows there are at most, a public number. Without it numbers are unbiased and nothing is clamped to a
         range. With it answers are best guesses within that range, and true only if the table has no more rows.
-    tiers : {condition: (epsilon, at most so many rows)}, optional
-        Public groups that are promised more than the others, such as ``{"consent = 'basic'": (0.1, 20)}``: all answers
-        together spend at most that epsilon of their rows, where they spend the session's budget of the others. Every
-        answer spends in proportion. Which tier a row belongs to is public and stays as it is: neighbouring tables
-        differ in one row of one tier. Counts, majorities and thresholds are asked of such tables.
+    tiers : mapping, optional
+        Public groups that are promised more than the others, as {condition: (epsilon, at most so many rows)}, such as
+        ``{"consent = 'basic'": (0.1, 20)}``: all answers together spend at most that epsilon of their rows, where they
+        spend the session's budget of the others. Every answer spends in proportion. Which tier a row belongs to is
+        public and stays as it is: neighbouring tables differ in one row of one tier. Counts, majorities and thresholds
+        are asked of such tables.
 
     Examples
     --------
@@ -219,10 +220,10 @@ def people(
         Contribution bound: at most so many rows of each person are used; the others are dropped.
     at_most : int, optional
         How many people there are at most, a public number; as for `rows`.
-    tiers : {condition: (epsilon, at most so many people)}, optional
-        Public groups of people that are promised more than the others, as for `rows`. A person belongs to the first
-        tier whose condition is true of any of their rows. Which one that is, is public and stays as it is:
-        neighbouring tables differ in one person of one tier.
+    tiers : mapping, optional
+        Public groups of people that are promised more than the others: {condition: (epsilon, at most so many people)},
+        as for `rows`. A person belongs to the first tier whose condition any of their rows satisfies. Which one that
+        is, is public and stays as it is: neighbouring tables differ in one person of one tier.
     truncate : "table" or "question", optional
         "table", the default: the rows of a person are chosen once for the whole table, before any condition, so all
         answers are about the same rows: parts add up to wholes, and shares are shares. "question": they are chosen for
