@@ -72,10 +72,10 @@ def questions(frame):
     rows, keys = um.rows(at_most=10**10), um.keys(town=list(range(KEYS)))
 
     def asked(unit, **parts):
-        return lambda: source.found(statement(source, unit, unit.rows_each, parts, SECRET))
+        return lambda: source.execute(statement(source, unit, unit.rows_each, parts, SECRET))
 
     def by_keys():
-        return source.found(grouped_statement(source, rows, 1, keys, {"c": ones(source, None)}, SECRET))
+        return source.execute(grouped_statement(source, rows, 1, keys, {"c": ones(source, None)}, SECRET))
 
     clamped = F.greatest(F.least(F.col("age"), F.lit(90)), F.lit(18))
 

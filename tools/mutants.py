@@ -211,8 +211,8 @@ BY_HAND = [
     ("accounting/suspension", "os.path.samestat(os.stat(path), os.fstat(handle))", "True"),
     (
         "queries/expressions/sql",
-        'return f"CAST({said} AS {name})"\n        if isinstance(said, float)',
-        'return f"{said}"\n        if isinstance(said, float)',
+        'return f"CAST({content} AS {name})"\n        if isinstance(content, float)',
+        'return f"{content}"\n        if isinstance(content, float)',
     ),
     (
         "queries/expressions/sql",
@@ -228,7 +228,7 @@ BY_HAND = [
     ("queries/expressions/values", "value = clamp(value, -LARGEST, LARGEST)", "pass"),
     (
         "queries/expressions/values",
-        "return value if grows or value.is_literal else without_dust(value, SMALLEST)",
+        "return value if grows or value.is_literal else flush_to_zero(value, SMALLEST)",
         "return value",
     ),
     ("backends/duckdb", 'f"CAST({this} AS {DUCKDB.type(target)})"', "this"),
@@ -242,8 +242,8 @@ BY_HAND = [
     ("queries/contributions", "present = present & ~made.is_infinite(value)", "pass"),
     (
         "queries/contributions",
-        "return rows.extend(times=made.clamp(kept, 0, rows_each))",
-        "return rows.extend(times=kept)",
+        "return rows.extend(times=made.clamp(times, 0, rows_each))",
+        "return rows.extend(times=times)",
     ),
     ("queries/suspend_on_failure", "charge.suspend(reasons)", "pass"),
     ("queries/suspend_on_failure", "with charge.running():", "with suppress():"),

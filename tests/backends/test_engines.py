@@ -111,7 +111,7 @@ def test_a_view_made_later_does_not_take_the_tables_place(connection):
     connection.con.execute("CREATE TEMP VIEW t AS SELECT max(n) AS n FROM memory.main.t")
     assert how_many(source) == 8
     assert how_many(source, Row(source.columns).n > 5) == 4
-    assert how_many(source, source.given.n > 5) == 4
+    assert how_many(source, source.ibis_table.n > 5) == 4
     with pytest.raises(NotRowWise, match="view"):
         open_table(table)
 
@@ -234,7 +234,7 @@ def test_columns_that_are_conditions_keep_their_meaning(connection):
         for where in ("v IS NULL", "v < c", "c < v", "NOT v", "v BETWEEN a AND c", "c IN (v, a)", "v = c AND x = 0"):
             wanted = f"SELECT count(*) FROM (SELECT *, {meant} AS v FROM t) WHERE {where}"
             assert (how_many(source, where),) == connection.con.execute(wanted).fetchone(), (meant, where)
-        same = source.given.c.identical_to(source.given.v)
+        same = source.ibis_table.c.identical_to(source.ibis_table.v)
         wanted = f"SELECT count(*) FROM t WHERE c IS NOT DISTINCT FROM ({meant})"
         assert (how_many(source, same),) == connection.con.execute(wanted).fetchone(), meant
         wanted = f"SELECT count(*) FROM t WHERE ({meant}) IS NULL"

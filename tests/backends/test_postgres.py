@@ -64,7 +64,7 @@ def test_every_question_has_the_same_point_and_space(server, in_both, listed, wh
     put(server[0], listed)
     for here, there, read, made in in_both(which):
         one, other = here.question, there.question
-        assert read(as_table(listed)) == other.point(there.source.found(made)), one.words
+        assert read(as_table(listed)) == other.point(there.source.execute(made)), one.words
         assert one.public == other.public or "startswith" in str(one.public) or "STARTS" in str(one.public)
         assert (one.space, one.privacy, one.terms) == (other.space, other.privacy, other.terms)
 
@@ -298,7 +298,7 @@ def test_tiny_values_on_coarse_grids(server):
     setting = Setting(opening.open_table(f"{url}#survey"), um.rows(at_most=9), "replace")
     for grid in (10**34, 10**100, 10**110):
         found = {"x": values(setting.source, "x", as_grid(0, 10**9 * grid, grid), None)}
-        point = setting.source.found(statement(setting.source, setting.unit, 1, found, SECRET))
+        point = setting.source.execute(statement(setting.source, setting.unit, 1, found, SECRET))
         assert point == {"x": min(10**9, 5 * 10**110 // grid)}
 
 
@@ -319,7 +319,7 @@ def test_failures_say_nothing(server):
         s.count("n > 0", privacy=1)
     assert str(s.spent) == "epsilon 0 of 2"
     with pytest.raises(EngineFailed) as failed:
-        plan.source.found(read)
+        plan.source.execute(read)
     assert str(failed.value) == FAILED
     assert failed.value.__cause__ is None
     assert failed.value.__context__ is None
@@ -335,7 +335,7 @@ def test_numbers_are_exact(server):
     tenths = total(setting, "x", 0, 1, "0.1", None, 1, "absolute", None)
     assert tenths.point(tenths.statement(SECRET)) == {"sum": 1000}
     whole = {"n": values(setting.source, "n", as_grid(0, 2**47, 1), None)}
-    found = setting.source.found(statement(setting.source, setting.unit, 1, whole, SECRET))
+    found = setting.source.execute(statement(setting.source, setting.unit, 1, whole, SECRET))
     assert found == {"n": 1000 * 2**47}
 
 
@@ -553,7 +553,7 @@ def test_texts_too_long_for_postgres(server):
         for unit in (um.rows(), um.people("who", rows_each=1)):
             s = um.Session(f"{url}#long", "d", unit, "add-remove", budget=1)
             question = s.plan.count("lower(s) = 'a' OR t IS NOT NULL", 1).question
-            found = s.source.found(question.statement(s.source, SECRET))
+            found = s.source.execute(question.statement(s.source, SECRET))
             assert question.point(found) == (2 if unit.id is None else 1)
     finally:
         connection.execute("DROP TABLE long")

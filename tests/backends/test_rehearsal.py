@@ -34,7 +34,7 @@ def test_what_fails_at_an_extreme_is_refused():
 def test_what_a_condition_guards_is_rehearsed_too():
     """No made-up row has the condition, so only a rehearsal that takes it as true comes upon the failure."""
     source = open_table(pyarrow.table({"x": [1, 2, 3], "id": [1, 2, 3]}))
-    guard = made.of_user(made.compare("=", source.table["id"], literal(123_456_789)))
+    guard = made.user_condition(made.compare("=", source.table["id"], literal(123_456_789)))
     assert "123456789" not in EXTREMES
     rows = source.table.select(y=made.where(guard, failing(source, source.table["x"])))
     with pytest.raises(InvalidInput, match="cannot be asked this question"):
@@ -44,7 +44,7 @@ def test_what_a_condition_guards_is_rehearsed_too():
 def test_every_branch_that_a_condition_guards_is_rehearsed():
     """Also the second branch of a CASE, which is taken where the first condition is false."""
     source = open_table(pyarrow.table({"x": [1, 2, 3], "id": [1, 2, 3]}))
-    never = made.of_user(made.compare("=", source.table["id"], literal(123_456_789)))
+    never = made.user_condition(made.compare("=", source.table["id"], literal(123_456_789)))
     chosen = made.case([(never, literal(0)), (never, failing(source, source.table["x"]))], literal(1))
     rows = source.table.select(y=chosen)
     with pytest.raises(InvalidInput, match="cannot be asked this question"):

@@ -181,7 +181,7 @@ def test_sums_beyond_64_bits_are_exact(spark, ansi, on):
     source = opening.open_table(spark.range(2**50, 2**50 + 70_000))
     asked = total(Setting(source, um.rows(at_most=10**6), "replace"), "id", 0, 2**47, 1, None, 1)
     made = asked.statement(SECRET)
-    assert list(source.found(made).values()) == [70_000 * 2**47] != [0]
+    assert list(source.execute(made).values()) == [70_000 * 2**47] != [0]
     assert 70_000 * 2**47 > 2**63
 
 
@@ -198,7 +198,7 @@ def test_sums_in_one_part_in_two_and_in_three(stored, ansi, on):
     wanted = {f"s{i}": sum(min(max(n, low), high) for n in numbers) for i, (low, high) in enumerate(ends)}
     wanted["above"] = sum(min(max(n, -9), 2**21 - 1) + 9 for n in numbers)
     wanted["below"] = len(numbers) * (2**21 + 8) - wanted["above"]
-    assert source.found(statement(source, um.rows(at_most=99), 1, parts, SECRET)) == wanted
+    assert source.execute(statement(source, um.rows(at_most=99), 1, parts, SECRET)) == wanted
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -209,7 +209,7 @@ def test_nan_and_infinities_add_nothing(stored, ansi, on):
     source = opening.open_table(stored(table))
     contribution = values(source, "x", as_grid(1, 10, "0.5"), None)
     made = statement(source, um.rows(at_most=9), 1, {"sum": contribution}, SECRET)
-    assert source.found(made) == {"sum": 20 + 15 + 4}
+    assert source.execute(made) == {"sum": 20 + 15 + 4}
 
 
 def test_times_do_not_depend_on_the_zone_of_the_session(spark, both):
@@ -405,7 +405,7 @@ def test_every_type_at_its_edges(stored, ansi, on):
         sums = source.table.aggregate(once=made_of.total(part.column), twice=made_of.total(square))
         known = [min(max(n, -most), most) for n in extreme_table()[name].to_pylist() if n is not None]
         with_null = sum(n * n for n in known) + most * most  # least and greatest pass over null
-        assert source.found(source.statement(sums)) == {"once": sum(known), "twice": with_null}
+        assert source.execute(source.statement(sums)) == {"once": sum(known), "twice": with_null}
 
 
 @pytest.mark.parametrize("client", [False, True])
@@ -416,7 +416,7 @@ def test_broken_texts_are_keys_like_any_other(either, stored, tmp_path, client):
     asked = Asking(Setting(source, um.rows(at_most=99), "add-remove")).count(
         None, um.ApproxDP(1, 1e-6), by=um.discover("s")
     )
-    found = source.found(asked.statement(SECRET))
+    found = source.execute(asked.statement(SECRET))
     counts = dict(zip(found["key0"].to_pylist(), found["holders"].to_pylist(), strict=True))
     assert counts == {"a\ufffd": 2, "\ufffd": 2, "": 1, "a": 1, "é": 1}
 
@@ -469,10 +469,12 @@ def test_what_fails_on_some_row_is_refused_before_anything_is_read(either, tmp_p
     session.conf.set("spark.sql.ansi.enabled", "true")
     source = opening.open_table(session.read.parquet(str(tmp_path / "t.parquet")))
     bad, table = failing(source), source.table
-    rare = made_of.of_user(made_of.compare("=", source.column("n"), made_of.literal(12345)))
+    rare = made_of.user_condition(made_of.compare("=", source.column("n"), made_of.literal(12345)))
     for query in (
         table.aggregate(c=made_of.total(bad)),
-        table.filter(made_of.of_user(made_of.compare(">", bad, made_of.literal(0)))).aggregate(c=made_of.count()),
+        table.filter(made_of.user_condition(made_of.compare(">", bad, made_of.literal(0)))).aggregate(
+            c=made_of.count()
+        ),
         table.aggregate(c=made_of.total(made_of.where(rare, bad, made_of.literal(0)))),
         table.filter(rare).aggregate(c=made_of.total(bad)),
         table.filter(rare).select(cell=bad).aggregate(["cell"], c=made_of.count()),
@@ -480,7 +482,7 @@ def test_what_fails_on_some_row_is_refused_before_anything_is_read(either, tmp_p
         with pytest.raises(InvalidInput, match="Spark cannot be asked this question, whatever the rows"):
             source.statement(query, labels=("int64",) if len(query.columns) > 1 else ())
     fine = table.filter(rare).aggregate(c=made_of.count())
-    assert source.found(source.statement(fine)) == {"c": 0}
+    assert source.execute(source.statement(fine)) == {"c": 0}
 
 
 def test_a_query_is_rehearsed_once_with_each_rule(stored, ansi, monkeypatch):
@@ -622,7 +624,7 @@ def test_answers_by_keys(stored, unit):
         for source in (here, there):
             parts = {"c": ones(source, "n > -5 OR n IS NULL"), "s": values(source, "x", as_grid(-4, 8, "0.5"), None)}
             made = grouped_statement(source, unit, unit.rows_each, keys, parts, SECRET)
-            found.append({name: column.tolist() for name, column in source.found(made).items()})
+            found.append({name: column.tolist() for name, column in source.execute(made).items()})
         assert found[0] == found[1]
         assert any(found[0]["c"])
 
@@ -640,7 +642,7 @@ def test_keys_that_nobody_listed(stored, unit):
             "x", -4, 8, um.ApproxDP(1, 1e-6), grid="0.5", by=um.discover("ok", "n")
         )
         made = asked.statement(SECRET)
-        rows = zip(*(column.to_pylist() for column in source.found(made).values()), strict=True)
+        rows = zip(*(column.to_pylist() for column in source.execute(made).values()), strict=True)
         found.append(sorted(rows, key=str))
     assert found[0] == found[1]
     assert len(found[0]) > 3
@@ -720,7 +722,7 @@ def test_a_bar_on_a_terminal_and_none_elsewhere(either, monkeypatch, client):
     monkeypatch.setattr(spark_jobs, "LOOK", 0.01)
     for stream in [Terminal(), io.StringIO()][: 1 if client else 2]:
         monkeypatch.setattr("sys.stderr", stream)
-        assert source.found(asked) == {"c": many - 6}
+        assert source.execute(asked) == {"c": many - 6}
         assert bool(re.search(r"Spark \[[# ]*\] [0-9]+ of [1-9][0-9]* tasks", stream.getvalue())) == stream.isatty()
         assert stream.getvalue().rpartition("\r")[2] == ""  # nothing is left on the line
 
@@ -784,7 +786,7 @@ def test_public_columns(either, agreed, client):
         if not client:
             plans.append(s.plan.sum("area", 0, 4, privacy=1, by=um.keys(region=["north", "south", None])))
         asked = [plan.question.statement(s.source, SECRET) for plan in plans]
-        points.append([{k: np.asarray(v).tolist() for k, v in s.source.found(made).items()} for made in asked])
+        points.append([{k: np.asarray(v).tolist() for k, v in s.source.execute(made).items()} for made in asked])
     assert points[0] == points[1]
     assert sum(points[0][0].values()) > 0
 
@@ -921,6 +923,6 @@ def test_tiers_have_the_points_of_duckdb(stored):
         near, far = (um.Session(source, "d", unit, "add-remove", budget=1) for source in (table, frame))
         for ask in (lambda p: p.count("vote = 'yes'", privacy=1), lambda p: p.majority("vote = 'yes'", privacy=1)):
             question = ask(near.plan).question
-            here, there = (s.source.found(question.statement(s.source, SECRET)) for s in (near, far))
+            here, there = (s.source.execute(question.statement(s.source, SECRET)) for s in (near, far))
             assert here == there
             assert question.name == "majority" or here["t0"] > 0

@@ -38,7 +38,7 @@ for source in (frame, table):
     s = um.Session(source, "survey", unit, "add-remove", budget=10)
     plans = s.plan.count("n > 50", privacy=1), s.plan.sum("n", 0, 60, privacy=1), s.plan.mean("n", 0, 60, privacy=1)
     asked = [plan.question.statement(s.source, b"s" * 32) for plan in plans]
-    points.append([s.source.found(statement) for statement in asked])
+    points.append([s.source.execute(statement) for statement in asked])
 print(json.dumps({"points": points}), flush=True)
 big = spark.range(0, 4 * 10**9, 1, 64)
 s = um.Session(big, "big", um.rows(at_most=10**12), "add-remove", budget=10, ledger=folder + "/ledger.db")

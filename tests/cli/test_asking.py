@@ -140,7 +140,7 @@ def test_stopping_at_a_prompt_is_no_refusal(table, key):
 def test_stopping_an_engine_says_what_became_of_the_spend(table, tmp_path, plan):
     """Ctrl-C while the rows are read: charged, and not given back; a plan has spent nothing."""
     words = ("release", table, *COMMON, "--count", "age >= 65", "--ledger", tmp_path / "b.db", "--budget", 60)
-    where = "utmost.cli.release._ask" if plan else "utmost.backends.source.Source.found"
+    where = "utmost.cli.release._ask" if plan else "utmost.backends.source.Source.execute"
     with mock.patch(where, side_effect=KeyboardInterrupt):
         done = utmost(*words, *(["--plan"] if plan else []))
     assert done.returncode == 130

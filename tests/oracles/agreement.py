@@ -159,7 +159,7 @@ def totals(source, columns):
     """The sums of some columns over all rows."""
     table = source.table.select(**columns)
     query = table.aggregate(**{name: made.total(table[name]) for name in columns})
-    return source.found(source.statement(query))
+    return source.execute(source.statement(query))
 
 
 def differing(both, seed, many, at_once=20, types=TYPES, make=random_condition):

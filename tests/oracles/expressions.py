@@ -32,7 +32,7 @@ def start(source, draw):
             lambda: source.column("small"),
             lambda: source.column("whole"),
             lambda: source.column("real"),
-            lambda: made.part_of(source.column("day"), "year"),
+            lambda: made.date_part(source.column("day"), "year"),
             lambda: made.days_between(source.column("day"), made.literal("2020-01-01")),
             lambda: made.literal(draw.randrange(-50, 50)),
             lambda: made.literal(draw.uniform(-9, 9)),
@@ -49,7 +49,7 @@ def of_whole_numbers(one, other, draw):
             lambda: one + other,
             lambda: one - other,
             lambda: one * other,
-            lambda: made.fitting(one, -(2**15), 2**15 - 1),
+            lambda: made.as_integer_within(one, -(2**15), 2**15 - 1),
             lambda: made.try_cast(one, draw.choice(["int8", "int64"])),
         ]
     )()
@@ -60,14 +60,14 @@ def of_floats(one, other, draw):
         [
             lambda: made.arithmetic(draw.choice(["add", "subtract", "multiply"]), one, other),
             lambda: made.divide(one, draw.choice([7.0, -0.25])),
-            lambda: made.scaled(one, Fraction(3, 7)),
-            lambda: made.negated(one),
+            lambda: made.scale(one, Fraction(3, 7)),
+            lambda: made.negate(one),
             lambda: made.absolute(one),
             lambda: made.floor(one),
             lambda: made.floor(made.clamp(one, -7.5, 7.25)),
             lambda: made.to_integer(made.floor(made.clamp(one, -1e6, 1e6))),
             lambda: made.try_cast(one, draw.choice(["int8", "int32", "int64"])),
-            lambda: made.without_dust(one, 1e-3),
+            lambda: made.flush_to_zero(one, 1e-3),
         ]
     )()
 

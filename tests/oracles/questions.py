@@ -52,7 +52,7 @@ class Asked:
     def reader(self, secret) -> Callable[[Any], Any]:
         """The private point as a function of the table, of those with the same columns: it is compiled only once."""
         made = self.statement(secret)
-        return lambda table: self.question.point(replace(self.source, frame=table).found(made))
+        return lambda table: self.question.point(replace(self.source, frame=table).execute(made))
 
     def statement(self, secret):
         """What the engine is asked."""
@@ -60,11 +60,11 @@ class Asked:
 
     def private_point(self, secret):
         """The private point, as a point of the question's space."""
-        return self.question.point(self.source.found(self.statement(secret)))
+        return self.question.point(self.source.execute(self.statement(secret)))
 
     def point(self, statement):
         """The private point, by name."""
-        point = self.question.point(self.source.found(statement))
+        point = self.question.point(self.source.execute(statement))
         if isinstance(point, list | np.ndarray):
             return {"tally": [np.asarray(part).tolist() for part in point]}
         if isinstance(point, Found):
@@ -78,7 +78,7 @@ class Asked:
 
     def release(self, statement):
         """What is released."""
-        return self.question.draw(self.question.point(self.source.found(statement)))
+        return self.question.draw(self.question.point(self.source.execute(statement)))
 
 
 class Asking(Questions[Asked]):

@@ -178,7 +178,7 @@ def fake(level, chances):
     rng = np.random.default_rng(1)
 
     def asked(table):
-        source = SimpleNamespace(found=lambda statement: {})
+        source = SimpleNamespace(execute=lambda statement: {})
         drawn = SimpleNamespace(
             statement=lambda source, secret: None,
             point=lambda found: None,

@@ -86,7 +86,7 @@ def test_edges_and_candidates_at_equal_distances(many):
         (edge_cells(source, "x", edges), edges, False),
         (range_cells(source, "x", edges), [a / 2 + b / 2 for a, b in itertools.pairwise(edges)], True),
     ):
-        got = source.found(tally_statement(source, um.rows(at_most=9), 1, cells, None, b"s" * 32))
+        got = source.execute(tally_statement(source, um.rows(at_most=9), 1, cells, None, b"s" * 32))
         wanted = collections.Counter(bisect.bisect_left(cuts, x) for x in known)
         assert list(got.values()) == [wanted[i] for i in range(len(cuts) + last)]
 

@@ -445,7 +445,7 @@ def test_a_private_column_given_by_mistake_stays_private():
 def test_bad_questions_are_refused_before_the_spend(ask, said):
     """Nothing is charged, and no row is read."""
     s = um.Session(flights(10), "f", um.rows(at_most=99), "replace", 10)
-    with mock.patch.object(type(s.source), "found", side_effect=AssertionError):
+    with mock.patch.object(type(s.source), "execute", side_effect=AssertionError):
         for target in (s, s.plan):
             with pytest.raises(InvalidInput, match=said):
                 ask(target)

@@ -240,7 +240,7 @@ def test_how_often_keys_are_shown():
     """Drawn a hundred times: as often as the probabilities say, counts no smaller than the least that is shown."""
     s = opened()
     question = s.plan.count(None, um.ApproxDP(1, 1e-3), by=um.discover("dest")).question
-    point = question.point(s.source.found(question.statement(s.source, SECRET)))
+    point = question.point(s.source.execute(question.statement(s.source, SECRET)))
     law, drawn = question.solution.mechanism.law, [question.draw(point) for _ in range(100)]
     seen = Counter(key for released in drawn for key in released["keys"][0][2])
     assert seen["ORD"] == seen["LAX"] == 100
@@ -363,7 +363,7 @@ def test_a_failing_engine_tells_no_key(tmp_path):
         s.keys("dest", LEVEL)
     assert ALONE not in str(failed.value) + repr(failed.value.__cause__) + repr(failed.value.__context__)
     found = s.plan.keys("dest", LEVEL).question
-    point = found.point(opened().source.found(found.statement(opened().source, SECRET)))
+    point = found.point(opened().source.execute(found.statement(opened().source, SECRET)))
     assert ALONE not in repr(point)
 
 

@@ -48,7 +48,7 @@ def asking(rows, neighbours="add-remove", **unit):
 
 def found(asked):
     """What the engine finds for a question, by part and key: no noise yet."""
-    return asked.source.found(asked.statement(SECRET))
+    return asked.source.execute(asked.statement(SECRET))
 
 
 def counts(table, where=None, of="rows"):

@@ -125,13 +125,13 @@ def test_sums_by_key_are_those_of_a_loop(everywhere, names, other):
             "lead": votes(source, "y > 0"),
         }
         made = grouped_statement(source, um.rows(at_most=10**6), 1, listed_keys(keys, other), parts, SECRET)
-        found = source.found(made)
+        found = source.execute(made)
         assert {name: column.tolist() for name, column in found.items()} == wanted
         only = grouped_statement(
             source, um.rows(at_most=9), 1, listed_keys(keys, other), {"c": ones(source, "y >= 3")}, SECRET
         )
         few = by_loop(listed, keys, lambda row: 1 if row[7] is not None and row[7] >= 3 else None, other)
-        assert source.found(only)["c"].tolist() == few
+        assert source.execute(only)["c"].tolist() == few
 
 
 @pytest.mark.parametrize("other", [False, True])
@@ -144,9 +144,9 @@ def test_the_rows_of_people_are_kept_that_a_histogram_keeps(everywhere, rows_eac
     first: dict = {}
     for source in sources:
         made = grouped_statement(source, unit, rows_each, listed_keys(keys, other), {"c": ones(source, None)}, SECRET)
-        found = source.found(made)["c"].tolist()
+        found = source.execute(made)["c"].tolist()
         tally = tally_statement(source, unit, rows_each, category_cells(source, {"town": towns}, other), None, SECRET)
-        assert found == list(source.found(tally).values())
+        assert found == list(source.execute(tally).values())
         assert found == first.setdefault("found", found)
         inside = collections.Counter(row[0] for row in listed if row[0] and (other or row[1] in towns))
         assert sum(found) == sum(min(rows, rows_each) for rows in inside.values())
@@ -163,7 +163,7 @@ def test_sums_of_people_agree_between_engines(everywhere, names):
         for rows_each in (2, 1000):
             unit = um.people("who", rows_each, 10)
             made = grouped_statement(source, unit, rows_each, listed_keys(keys, True), parts, SECRET)
-            found.append({name: column.tolist() for name, column in source.found(made).items()})
+            found.append({name: column.tolist() for name, column in source.execute(made).items()})
     named = [row for row in listed if row[0] is not None]
     assert all(one == found[0] for one in found[::2])
     assert all(one == found[1] for one in found[1::2])
@@ -208,7 +208,7 @@ def test_one_unit_moves_groups_as_declared():
                 made = grouped_statement(
                     source, unit, unit.rows_each, listed_keys(keys, True), {"c": ones(source, None)}, SECRET
                 )
-                found.append(source.found(made)["c"])
+                found.append(source.execute(made)["c"])
             moved = found[0] - found[1]
             assert moved.min() >= 0
             assert moved.sum() <= unit.rows_each
@@ -225,7 +225,7 @@ def test_text_is_read_as_its_keys_are(tmp_path):
         (pyarrow.table({"b": pyarrow.array(["x", "y", "x y"]).dictionary_encode()}), [3, 1, 0]),
     ):
         made = grouped_statement(source, um.rows(at_most=9), 1, um.keys(keys), {"c": ones(source, None)}, SECRET)
-        assert source.found(made)["c"].tolist() == wanted
+        assert source.execute(made)["c"].tolist() == wanted
 
 
 @pytest.mark.parametrize(
@@ -272,6 +272,6 @@ def test_many_keys(postgres):
         made = grouped_statement(
             source, um.rows(at_most=9), 1, listed_keys(keys, True), {"c": ones(source, None)}, SECRET
         )
-        found = source.found(made)["c"]
+        found = source.execute(made)["c"]
         assert found.sum() == 5000
         assert found[:-1].tolist() == [wanted[i // 100, str(i % 100)] for i in range(100_000)]

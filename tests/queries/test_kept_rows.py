@@ -22,7 +22,7 @@ def opened(rows, rows_each):
 
 
 def point(s, plan, secret):
-    return plan.question.point(s.source.found(plan.question.statement(s.source, secret)))
+    return plan.question.point(s.source.execute(plan.question.statement(s.source, secret)))
 
 
 def kept_by_hand(rows, rows_each, secret):

@@ -90,7 +90,7 @@ def test_neighbours_move_it_as_declared(data):
     for rows in (listed, neighbour_of(listed, unit, neighbours, data)):
         s = um.Session(as_table(rows), "d", unit, neighbours, budget=1).with_public(numbers, on="n")
         question = s.plan.sum("score", -3, 5, privacy=1).question
-        points.append(question.point(s.source.found(question.statement(s.source, b"s" * 32))))
+        points.append(question.point(s.source.execute(question.statement(s.source, b"s" * 32))))
     assert abs(points[1] - points[0]) <= question.space.reach
 
 

@@ -111,7 +111,7 @@ def test_budgets_are_kept(tmp_path):
     """Refused before anything is read or charged; another unit, budget or neighbours under one name are refused."""
     s = um.Session(as_table(SMALL), "t", um.rows(at_most=10), "replace", budget=1, ledger=tmp_path / "b.db")
     s.count("n > 0", 0.75)
-    unread = mock.patch.object(opening.Source, "found", side_effect=AssertionError("read"))
+    unread = mock.patch.object(opening.Source, "execute", side_effect=AssertionError("read"))
     with unread, pytest.raises(BudgetSpent, match=r"0\.25"):
         s.count("n > 1", 0.5)
     assert str(s.left) == "epsilon 0.25 of 1"
@@ -156,7 +156,7 @@ def test_contribution_bounds_may_differ_in_one_account(tmp_path):
 def test_plans_read_and_spend_nothing():
     """All plans with an engine that refuses to answer; their accuracy is the answer's accuracy before."""
     s = session(SMALL, um.rows(at_most=10))
-    with mock.patch.object(opening.Source, "found", side_effect=AssertionError("read")):
+    with mock.patch.object(opening.Source, "execute", side_effect=AssertionError("read")):
         plans = asked(s.plan)
     assert str(s.spent) == "epsilon 0 of 1000"
     for plan, answer in zip(plans, asked(s), strict=True):
@@ -291,7 +291,7 @@ def test_wrong_use_says_what_to_do(tmp_path):
     table = as_table(SMALL)
     good = {"unit": um.rows(at_most=10), "neighbours": "replace", "budget": 1}
     s = um.Session(table, "t", **good)
-    with mock.patch.object(opening.Source, "found", side_effect=AssertionError("read")):
+    with mock.patch.object(opening.Source, "execute", side_effect=AssertionError("read")):
         for wrong, kind, words in (
             (lambda: um.rows(at_most=0), InvalidInput, "at most"),
             (lambda: um.Session(table, "t", **(good | {"neighbours": None})), InvalidInput, "'replace'"),

@@ -61,7 +61,7 @@ def point(question, secret=SECRET):
 
 def sums(source, contribution):
     """The sum of one contribution over all rows."""
-    return source.found(statement(source, um.rows(10**6), 1, {"s": contribution}, SECRET))
+    return source.execute(statement(source, um.rows(10**6), 1, {"s": contribution}, SECRET))
 
 
 KEYS = um.keys(ok=[True, False], n=[1, -1, 0], id=["a", "b"], other="elsewhere")

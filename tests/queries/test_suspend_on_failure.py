@@ -36,7 +36,7 @@ def session(ledger=None, table=TABLE, unit=None, **more):
 
 
 @contextmanager
-def failing(times=10**6, what="found", problem=RuntimeError):
+def failing(times=10**6, what="execute", problem=RuntimeError):
     """An engine that fails so many times, saying what it should not."""
     real, count = getattr(Source, what), []
 
@@ -190,9 +190,9 @@ def test_after_it_is_resumed_questions_are_answered(tmp_path):
 
 def test_one_bit_however_many_ask_at_once(tmp_path):
     """Questions in flight when the first one fails have no answer either: else each would tell whether it fails."""
-    s, results, real = session(tmp_path / "budget.db"), [], Source.found
+    s, results, real = session(tmp_path / "budget.db"), [], Source.execute
 
-    def found(source, statement):
+    def execute(source, statement):
         fails = threading.current_thread().name == "fails"
         while len(s.account.entries()) < 5 or not (fails or s.account.suspended):
             time.sleep(0.01)
@@ -208,7 +208,7 @@ def test_one_bit_however_many_ask_at_once(tmp_path):
 
     names = [None, None, "fails", None, None]
     threads = [threading.Thread(target=ask, args=(age,), name=name, daemon=True) for age, name in enumerate(names)]
-    with mock.patch.object(Source, "found", found):
+    with mock.patch.object(Source, "execute", execute):
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -278,14 +278,14 @@ def test_ctrl_c_while_duckdb_runs(tmp_path):
         s.plan.count(SLOW, privacy=50).question,
         signal.signal(signal.SIGALRM, signal.default_int_handler),
     )
-    real = Source.found
+    real = Source.execute
 
-    def found(source, statement):
+    def execute(source, statement):
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         return real(source, statement)
 
     try:
-        with mock.patch.object(Source, "found", found), pytest.raises(KeyboardInterrupt):
+        with mock.patch.object(Source, "execute", execute), pytest.raises(KeyboardInterrupt):
             s.ask(question, False)
     finally:
         signal.signal(signal.SIGALRM, before)
@@ -300,10 +300,10 @@ import os, sys, time, pyarrow, utmost as um
 from utmost.backends.source import Source
 table = pyarrow.table({"age": [70, 25, 41] * 40})
 s = um.Session(table, "survey", um.rows(at_most=10**6), "add-remove", budget=um.ApproxDP(1000, 0.1), ledger=sys.argv[1])
-def found(source, statement):
+def execute(source, statement):
     print("running", flush=True)
     time.sleep(100)
-Source.found = found
+Source.execute = execute
 s.count("age >= 65", privacy=1)
 """
 
@@ -407,17 +407,17 @@ def test_postgres_that_is_stopped(postgres, tmp_path):
     """Nobody to connect to: suspended. The ledger is elsewhere."""
     url, _ = postgres
     s = session(tmp_path / "budget.db", f"{url}#survey")
-    plan, real = s.plan.count("name = 'person 8'", privacy=1), Source.found
+    plan, real = s.plan.count("name = 'person 8'", privacy=1), Source.execute
     question = plan.question
 
-    def found(source, statement):
+    def execute(source, statement):
         if not stopped:
             stopped.append(stop(url))
         return real(source, statement)
 
     stopped = []
     try:
-        with mock.patch.object(PostgresSource, "found", found):
+        with mock.patch.object(PostgresSource, "execute", execute):
             refused(lambda: s.count("name = 'person 7'", privacy=1))
         refused(lambda: s.ask(question, False), lambda: s.batch([plan]))  # not what a lost connection says
     finally:

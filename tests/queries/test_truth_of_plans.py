@@ -274,7 +274,7 @@ def test_allotted_means_err_by_what_was_asked_for(draws):
     ]
     for plan, (target, _), truth in zip(found.plans, targets.values(), true, strict=True):
         question = plan.question
-        point = question.point(session.source.found(question.statement(session.source, SECRET)))
+        point = question.point(session.source.execute(question.statement(session.source, SECRET)))
         errors = losses(question, point, truth, draws)
         assert 0.95 * target <= question.before().average <= target
         assert np.mean(errors) <= 1.1 * target + 5 * np.std(errors) / draws**0.5

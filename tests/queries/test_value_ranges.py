@@ -10,7 +10,7 @@ from oracles.expressions import edges, random_value
 import utmost as um
 from utmost.backends import opening
 from utmost.errors import NotRowWise
-from utmost.queries.contributions import as_grid, keep_alike, ones, values, votes, with_ids
+from utmost.queries.contributions import as_grid, keep_counted_rows, ones, values, votes, with_ids
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.types import INT64, MOST_ROWS, WIDEST
 
@@ -71,7 +71,7 @@ def test_ranges_of_contributions():
         rows = source.table.select(who=source.column("id"), c=part.column)
         other = source.table.select(other=source.column("id"))
         same = [made.compare("=", rows["who"], other["other"])]
-        joined = rows.filter(made.is_known(rows["c"])).join(other, same, "left").select("c", "other")
+        joined = rows.filter(made.is_not_null(rows["c"])).join(other, same, "left").select("c", "other")
         kind = joined.union(joined).columns["c"]
         assert (kind.low, kind.high) == (part.least, part.most)
         whole = made.total(joined["c"]).type
@@ -88,7 +88,7 @@ def test_sums_of_sums_are_bounded_as_the_sum_of_all_rows():
     assert made.total(made.where(here, groups["rows"], made.literal(1))).type.high == MOST_ROWS**2  # one for each group
     unit = um.people("id", rows_each=2, at_most=9)
     rows = with_ids(source, unit, {"c": values(source, "n", as_grid(0, 5, 1), None).column})
-    times = keep_alike(rows, ("c",), 2, b"s" * 32).columns["times"]
+    times = keep_counted_rows(rows, ("c",), 2, b"s" * 32).columns["times"]
     assert (times.low, times.high) == (0, 2)
 
 

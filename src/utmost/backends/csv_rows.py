@@ -1,4 +1,4 @@
-"""CSV files, read by one public rule under which every record is a row, whatever it holds.
+"""Read CSV files by one public rule under which every record is a row, whatever it contains.
 
 DuckDB's reader has no setting under which this is so: a bare carriage return, too few entries, or a line above its
 limit makes a row vanish or become two, and then the number of rows tells what somebody's row says. Here no bytes are an
@@ -54,30 +54,34 @@ from utmost.queries.expressions.sql import quoted_name
 DELIMITERS = ",;\t|"
 MOST_HEADER = 2**20
 CHUNK = 2**21
-"""How many bytes are looked at together."""
+"""Bytes per block of the file."""
 GROUP = 2**24
-"""How many bytes make a row group of Parquet."""
+"""Bytes per row group of the Parquet file."""
 DICTIONARY = 2**16
-"""Up to how many bytes of different values a column of a row group is a dictionary, which DuckDB reads fast."""
+"""Largest dictionary of a column in a row group, in bytes; DuckDB reads dictionaries fast."""
 LONGEST = 2**26
-"""How far from the start of its record an entry may end and be read."""
+"""An entry that ends further than this from the start of its record is null."""
 GZIPPED = 10
-"""How many times larger than a gzipped file its rows are taken to be."""
+"""Assumed ratio of the size of the rows to that of a gzipped file."""
 SETTLED = 2.0
-"""Seconds after which a change of a file shows in the time of its last change, however coarse that is."""
+"""Seconds after which a change of a file shows in its modification time, even on a file system with coarse times."""
 LINE_FEED, CARRIAGE_RETURN, QUOTE = 10, 13, 34
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written, by its header alone.
+    """The format of a CSV file, read off its header alone.
 
     Attributes
     ----------
-    names : of the columns
-    delimiter : between entries
-    crlf : whether lines end in CR LF
-    start : where rows begin, in bytes
+    names : tuple of str
+        The names of the columns.
+    delimiter : str
+        The character between entries.
+    crlf : bool
+        Whether lines end in CR LF.
+    start : int
+        The byte at which the rows begin.
     """
 
     names: tuple[str, ...]
@@ -87,7 +91,7 @@ class Dialect:
 
 
 def header_of(file: Path) -> Dialect:
-    """The dialect and columns of a file; `BadFile` if its first line does not name every column once."""
+    """Read the dialect and columns of a file; raises `BadFile` if its first line does not name every column once."""
     try:
         with _opened(file) as lines:  # in bytes, so that no other line is decoded
             line = lines.readline(MOST_HEADER)
@@ -112,10 +116,10 @@ def header_of(file: Path) -> Dialect:
 
 
 class CsvFile:
-    """A CSV file and its rows as Parquet, converted when they are first read, and again if the file has changed.
+    """A CSV file with its rows as Parquet, converted when they are first read, and again if the file has changed.
 
-    Threads may share it: one converts, the others wait. A Parquet file is deleted when the rows have changed and nobody
-    reads the old ones any more.
+    Threads may share it: one converts, the others wait. A Parquet file is deleted once the CSV file has changed and no
+    statement reads the old rows any more.
     """
 
     def __init__(self, file: Path) -> None:
@@ -125,14 +129,14 @@ class CsvFile:
 
     @property
     def room(self) -> int:
-        """How many bytes the conversion may take on the disk; 0 if it is done."""
+        """Estimated bytes on the disk that the conversion still needs; 0 if it is done."""
         if self._converted is not None:
             return 0
         size = self.file.stat().st_size
         return size * GZIPPED if self.file.name.lower().endswith(".gz") else size
 
     def is_unchanged(self) -> bool:
-        """Whether the file is there, with the same header."""
+        """Whether the file exists with the same header."""
         try:
             return header_of(self.file) == self.dialect
         except BadFile:
@@ -140,7 +144,7 @@ class CsvFile:
 
     @contextmanager
     def parquet(self, folder: str | os.PathLike[str]) -> Iterator[Path]:
-        """The rows as a Parquet file in a private folder, which stays as it is while this lasts."""
+        """The rows as a Parquet file in a private folder, which is not deleted within the `with` block."""
         with self._lock:  # others wait for the conversion
             stamp = stamp_of(self.file)
             converted = self._converted
@@ -163,7 +167,7 @@ class CsvFile:
 
 
 class _Converted:
-    """A Parquet file that is deleted when nobody reads it or could any more."""
+    """A Parquet file that is deleted with the last reference to it."""
 
     def __init__(self, path: Path, stamp: tuple[int, ...]) -> None:
         self.path, self.stamp = path, stamp
@@ -171,14 +175,14 @@ class _Converted:
 
 
 def _delete(path: Path, process: int) -> None:
-    if os.getpid() == process:  # not at the end of a fork
+    if os.getpid() == process:  # a forked process must not delete its parent's file
         path.unlink(missing_ok=True)
 
 
 def stamp_of(file: Path) -> tuple[int, ...]:
-    """What changes with a file: when it was last changed, its size, and which file it is."""
-    found = file.stat()
-    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
+    """What identifies a version of a file: its times of change, its size, its inode and device."""
+    status = file.stat()
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev)
 
 
 def _opened(file: Path) -> Any:
@@ -186,7 +190,7 @@ def _opened(file: Path) -> Any:
 
 
 def as_parquet(file: Path, dialect: Dialect, folder: str | os.PathLike[str], chunk: int = CHUNK) -> Path:
-    """The rows of a file as a Parquet file in a folder: columns of text, called c0, c1, ..."""
+    """Convert a CSV file to a Parquet file in a folder, with text columns named c0, c1, ..."""
     import pyarrow.parquet
 
     handle, name = tempfile.mkstemp(suffix=".parquet", prefix="csv-", dir=folder)  # which only this user can read
@@ -197,16 +201,16 @@ def as_parquet(file: Path, dialect: Dialect, folder: str | os.PathLike[str], chu
         with (
             _opened(file) as stream,
             pyarrow.parquet.ParquetWriter(name, schema, **settings) as writer,
-            ThreadPoolExecutor(1) as beside,  # one group is written while the next is read
+            ThreadPoolExecutor(1) as executor,  # one group is written while the next is read
         ):
             stream.read(dialect.start)
-            written: Future[None] | None = None
+            pending_write: Future[None] | None = None
             for group in _groups(batches(stream, dialect, chunk)):
-                if written is not None:
-                    written.result()
-                written = beside.submit(writer.write_table, pyarrow.Table.from_batches(group))
-            if written is not None:
-                written.result()
+                if pending_write is not None:
+                    pending_write.result()
+                pending_write = executor.submit(writer.write_table, pyarrow.Table.from_batches(group))
+            if pending_write is not None:
+                pending_write.result()
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -215,14 +219,18 @@ def as_parquet(file: Path, dialect: Dialect, folder: str | os.PathLike[str], chu
 
 @dataclass(frozen=True)
 class _Entries:
-    """The entries of a block that begins with a record.
+    """The entries of a block of bytes that begins with a record.
 
     Attributes
     ----------
-    ends : where each ends: the place of a delimiter or line feed, or the length of the block
-    dropped : the places of quotes that are no data
-    owners : the number of the entry that each of these belongs to
-    cut : where the last complete record ends; 0 if there is none
+    ends : array of int
+        Where each entry ends: the position of a delimiter or line feed, or the length of the block.
+    dropped : array of int
+        The positions of quotes that are not data.
+    owners : array of int
+        For each of these quotes, the index of the entry that it belongs to.
+    cut : int
+        Where the last complete record ends; 0 if there is none.
     """
 
     ends: Integers
@@ -231,14 +239,14 @@ class _Entries:
     cut: int
 
     def before(self, place: int) -> _Entries:
-        """Those that end before a place, and the quotes in them."""
+        """The entries that end before a position, with the quotes in them."""
         inside = int(np.searchsorted(self.dropped, place))
         ends = self.ends[: np.searchsorted(self.ends, place)]
         return _Entries(ends, self.dropped[:inside], self.owners[:inside], self.cut)
 
 
 def _groups(parts: Iterator[Any]) -> Iterator[list[Any]]:
-    """Batches, together as many as make a row group."""
+    """Collect batches into row groups."""
     group: list[Any] = []
     size = 0
     for part in parts:
@@ -252,7 +260,7 @@ def _groups(parts: Iterator[Any]) -> Iterator[list[Any]]:
 
 
 def batches(stream: IO[bytes], dialect: Dialect, chunk: int = CHUNK) -> Iterator[Any]:
-    """The rows of a stream that stands after the header, some at a time, as Arrow batches of text."""
+    """Yield the rows of a stream, positioned after the header, as Arrow batches of text."""
     rest, size = b"", chunk
     while True:
         more = stream.read(size)
@@ -269,9 +277,9 @@ def batches(stream: IO[bytes], dialect: Dialect, chunk: int = CHUNK) -> Iterator
         if entries.cut:
             yield _rows(block[: entries.cut], entries.before(entries.cut), dialect)
             rest, size = data[entries.cut :], chunk
-        elif len(data) < LONGEST + 2:  # the last entry that is read may have CR LF behind it
+        elif len(data) < LONGEST + 2:  # the last entry that is read may be followed by CR LF
             rest, size = data, len(data)
-        else:  # a record whose end is not read is a row still
+        else:  # a record that is too long to be read to its end is still a row
             start = int(entries.ends[-1]) + 1 if entries.ends.size else 0
             entries = entries.before(start)
             yield _rows(block[:start], replace(entries, ends=np.append(entries.ends, start)), dialect)
@@ -279,10 +287,10 @@ def batches(stream: IO[bytes], dialect: Dialect, chunk: int = CHUNK) -> Iterator
 
 
 def _entries(block: Any, dialect: Dialect, last: bool) -> _Entries:
-    """Where the entries of a block end, as far as delimiters and line feeds end them.
+    """Find the entries of a block that end at a delimiter or line feed.
 
-    Quotes are told apart by counting them: a place is within quotes if an odd number are before it. That holds where
-    every quoted entry is written as it should be; elsewhere they are gone through one by one.
+    The fast way counts quotes: a position is within quotes if an odd number of them precede it. That is right if every
+    quoted entry is well-formed; otherwise the block is scanned quote by quote.
     """
     is_quote = block == QUOTE
     marks = np.flatnonzero((block == ord(dialect.delimiter)) | (block == LINE_FEED) | is_quote)
@@ -293,10 +301,10 @@ def _entries(block: Any, dialect: Dialect, last: bool) -> _Entries:
     is_end = ~quoted & (np.cumsum(quoted, dtype=np.int32) & 1 == 0)
     ends, quotes = marks[is_end], marks[quoted]
     cut = len(block) if last else _after_last(block, ends)
-    known = quotes[: np.searchsorted(quotes, cut)] if cut else quotes
-    if _well_quoted(block, known, dialect):
+    complete_quotes = quotes[: np.searchsorted(quotes, cut)] if cut else quotes
+    if _well_quoted(block, complete_quotes, dialect):
         single = np.ones(quotes.size, dtype=bool)
-        single[1:-1:2] = quotes[2::2] != quotes[1:-1:2] + 1  # of two quotes that are one, the first is data
+        single[1:-1:2] = quotes[2::2] != quotes[1:-1:2] + 1  # of a doubled quote, the first is data
         owners = np.cumsum(is_end, dtype=np.int32)[quoted][single]
         return _Entries(ends, quotes[single], owners, _after_last(block, ends))
     ends, dropped = _marks_one_by_one(block, marks[~quoted], quotes)
@@ -304,7 +312,7 @@ def _entries(block: Any, dialect: Dialect, last: bool) -> _Entries:
 
 
 def _after_last(block: Any, ends: Integers) -> int:
-    """Where the last record ends of which these are ends of entries."""
+    """The position after the last line feed that ends an entry; 0 if there is none."""
     for few in (ends[-1000:], ends):
         feeds = np.flatnonzero(block[few] == LINE_FEED)
         if feeds.size:
@@ -313,10 +321,10 @@ def _after_last(block: Any, ends: Integers) -> int:
 
 
 def _well_quoted(block: Any, quotes: Integers, dialect: Dialect) -> bool:
-    """Whether the first, third, fifth, ... quote stand at the start of an entry, or just behind the one before.
+    """Whether the first, third, fifth, ... quote each stand at the start of an entry, or just after the previous quote.
 
-    Then they are what the rule says: those at the start open an entry; of the others, each is the second of two quotes
-    that are one; and no quote stands in an entry that is not quoted, or behind the end of one that is.
+    Then counting quotes follows the rule: those at the start open an entry, each of the others is the second of a
+    doubled quote, and no quote is inside an unquoted entry or after the closing quote of a quoted one.
     """
     opening, closing = quotes[0::2], quotes[1::2]
     before = block[np.maximum(opening - 1, 0)]
@@ -326,7 +334,7 @@ def _well_quoted(block: Any, quotes: Integers, dialect: Dialect) -> bool:
 
 
 def _marks_one_by_one(block: Any, separators: Integers, quotes: Integers) -> tuple[Integers, Integers]:
-    """The same by the rule, quoted entry by quoted entry: where entries end, and which quotes are no data."""
+    """Where entries end, and which quotes are not data, by following the rule quote by quote."""
     data = block.tobytes()
     first = np.isin(quotes, separators + 1) | (quotes == 0)
     opening, closing, place = [], [], 0
@@ -342,7 +350,7 @@ def _marks_one_by_one(block: Any, separators: Integers, quotes: Integers) -> tup
     starts, stops = np.array(opening, dtype=np.int64), np.array(closing, dtype=np.int64)
 
     def inside(places: Integers) -> Any:
-        number = np.searchsorted(starts, places) - 1  # of the quoted entry that begins before
+        number = np.searchsorted(starts, places) - 1  # index of the last quoted entry that begins before
         return (number >= 0) & (places < stops[number]) if starts.size else np.zeros(places.size, dtype=bool)
 
     doubled = quotes[inside(quotes)][1::2]  # they come in pairs
@@ -351,7 +359,7 @@ def _marks_one_by_one(block: Any, separators: Integers, quotes: Integers) -> tup
 
 
 def _rows(block: Any, entries: _Entries, dialect: Dialect) -> Any:
-    """Records as an Arrow batch; the last one ends with the block, with a line feed or without one."""
+    """The records of a block as an Arrow batch; the last one ends with the block, with or without a line feed."""
     import pyarrow
 
     ends, size = entries.ends, len(block)
@@ -359,16 +367,16 @@ def _rows(block: Any, entries: _Entries, dialect: Dialect) -> Any:
     starts[0], starts[1:] = 0, ends[:-1] + 1
     open_end = int(ends[-1]) == size
     within = ends[:-1] if open_end else ends
-    kept = np.ones(size, dtype=bool)
-    kept[within] = False
-    kept[entries.dropped] = False
+    is_content = np.ones(size, dtype=bool)
+    is_content[within] = False
+    is_content[entries.dropped] = False
     last = np.flatnonzero(block[within] == LINE_FEED)
     stops = ends
     if dialect.crlf:
         returned = last[(ends[last] > starts[last]) & (block[ends[last] - 1] == CARRIAGE_RETURN)]
         stops = ends.copy()
         stops[returned] -= 1
-        kept[stops[returned]] = False
+        is_content[stops[returned]] = False
     raw = lengths = stops - starts
     if entries.dropped.size:
         lengths = raw - np.bincount(entries.owners, minlength=ends.size)
@@ -380,12 +388,12 @@ def _rows(block: Any, entries: _Entries, dialect: Dialect) -> Any:
     valid = lengths > 0
     if size > LONGEST:
         valid &= stops - np.repeat(starts[first], counts) <= LONGEST
-    texts = _texts(block[kept], lengths, valid)
+    texts = _texts(block[is_content], lengths, valid)
     if len(dialect.names) > 1:
-        written = (counts > 1) | (raw[first] > 0)
-        written[-1] |= open_end
-        if not written.all():
-            first, counts = first[written], counts[written]
+        is_record = (counts > 1) | (raw[first] > 0)
+        is_record[-1] |= open_end
+        if not is_record.all():
+            first, counts = first[is_record], counts[is_record]
     least = int(counts.min(initial=len(dialect.names)))
     columns = [
         texts.take(pyarrow.array(first + i) if i < least else pyarrow.array(first + i, mask=counts <= i))
@@ -395,14 +403,14 @@ def _rows(block: Any, entries: _Entries, dialect: Dialect) -> Any:
 
 
 def _texts(data: Any, lengths: Integers, valid: Any) -> Any:
-    """Pieces of these lengths as Arrow text, null where they are not valid or not UTF-8."""
+    """Split bytes into pieces of these lengths, as Arrow text; null where they are not valid or not UTF-8."""
     import pyarrow
 
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
 
-    def pieces(known: Any) -> Any:
-        bits = pyarrow.py_buffer(np.packbits(known, bitorder="little"))
+    def pieces(validity: Any) -> Any:
+        bits = pyarrow.py_buffer(np.packbits(validity, bitorder="little"))
         buffers = [bits, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
         return pyarrow.Array.from_buffers(pyarrow.binary(), len(lengths), buffers)
 
@@ -410,8 +418,8 @@ def _texts(data: Any, lengths: Integers, valid: Any) -> Any:
         return pieces(valid).cast(pyarrow.string())
     except pyarrow.ArrowInvalid:
         valid = valid.copy()
-    odd = np.unique(np.searchsorted(offsets, np.flatnonzero(data >= 128), side="right") - 1)
-    for i in odd.tolist():
+    not_ascii = np.unique(np.searchsorted(offsets, np.flatnonzero(data >= 128), side="right") - 1)
+    for i in not_ascii.tolist():
         try:
             str(data[offsets[i] : offsets[i + 1]], "utf-8")
         except UnicodeDecodeError:
@@ -420,10 +428,10 @@ def _texts(data: Any, lengths: Integers, valid: Any) -> Any:
 
 
 def _after_record(stream: IO[bytes], data: bytes, dialect: Dialect, chunk: int) -> bytes:
-    """What was read behind the end of a record, from the start of an entry of it on; empty at the end of the file."""
+    """Skip the rest of a record, of which `data` begins with an entry; return the bytes read after its end."""
     separator = re.compile(b"[" + re.escape(dialect.delimiter.encode()) + b"\n]")
-    state, ended = "start", False
-    while not ended:
+    state, at_end = "start", False
+    while not at_end:
         place = 0
         while place < len(data):
             if state == "quoted":
@@ -431,16 +439,16 @@ def _after_record(stream: IO[bytes], data: bytes, dialect: Dialect, chunk: int) 
                 if not place:
                     break
                 state = "closed"
-            elif state != "plain" and data[place] == QUOTE:  # the first quote of an entry, or the second of two
+            elif state != "plain" and data[place] == QUOTE:  # opens an entry, or is the second of a doubled quote
                 place, state = place + 1, "quoted"
             else:
-                found = separator.search(data, place)
-                state = "plain" if found is None else "start"
-                if found is None:
+                match = separator.search(data, place)
+                state = "plain" if match is None else "start"
+                if match is None:
                     break
-                if found[0] == b"\n":
-                    return data[found.end() :]
-                place = found.end()
+                if match[0] == b"\n":
+                    return data[match.end() :]
+                place = match.end()
         data = stream.read(chunk)
-        ended = not data
+        at_end = not data
     return b""

@@ -1,11 +1,11 @@
-"""DuckDB, embedded: its types and how they enter, its connections, the files it reads, the tables in its own files.
+"""DuckDB, embedded: conversion of its types, its connections, the files it reads, and the tables in its own files.
 
 A CSV file has no types, and guessing them would be an answer about private rows: columns are text until `types=` or a
-question says how to read one, and an entry that cannot be read that way counts as null.
+query casts one, and an entry that cannot be cast counts as null.
 
 Every statement runs on a cursor of its own. A DuckDB connection holds one result at a time, so of two threads that
-share it one would fetch what the other asked for, and release it through the wrong mechanism. A cursor has settings of
-its own, too, and sees no temporary tables or views.
+share it one might fetch the other's result, and release it through the wrong mechanism. A cursor has settings of its
+own, too, and sees no temporary tables or views.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 
 from utmost.backends.csv_rows import CsvFile, stamp_of
 from utmost.backends.embedded import Engine, require_room_for
-from utmost.backends.readable import repaired
+from utmost.backends.readable import repaired_copy
 from utmost.backends.rehearsal import EXTREMES, LONG
 from utmost.backends.source import CHANGED, GONE, KEYS, Statement
 from utmost.backends.sql_source import ROWS, Column, SqlSource
@@ -38,20 +38,21 @@ from utmost.queries.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT
 from utmost.queries.expressions.values import Expression, decimal
 
 FEW = 1000
-"""Rows of a public table that a rehearsal is given."""
+"""Rows of a public table that a rehearsal uses."""
 OPTIMISERS = "join_filter_pushdown"
-"""DuckDB would hand private values of a join to the scan of an Arrow table, where pyarrow fails on some of them."""
+"""Disabled, because DuckDB would push private values of a join into the scan of an Arrow table, where pyarrow fails on
+some of them."""
 
 
 # ---- types ----
 
 
 def _read(value: Expression, text: str) -> str:
-    """Text as another type; what cannot be read is null."""
+    """Cast text to another type; null where that fails."""
     target = value.value
     if target == "float64":
-        found = f"TRY_CAST({text} AS DOUBLE)"
-        return f"CASE WHEN isfinite({found}) THEN {found} END"
+        number = f"TRY_CAST({text} AS DOUBLE)"
+        return f"CASE WHEN isfinite({number}) THEN {number} END"
     if value.type.kind in ("date", "timestamp"):
         return within_dates(f"TRY_CAST({text} AS {DUCKDB.types[value.type.kind]})", value.type.kind, DUCKDB)
     if value.type.kind == "integer":
@@ -61,7 +62,7 @@ def _read(value: Expression, text: str) -> str:
 
 
 def _as_decimal(value: Expression, text: str) -> str:
-    """Rounded to a decimal number, as a float."""
+    """Round to a decimal number, as a float."""
     return f"CAST(TRY_CAST({text} AS {value.value.upper()}) AS DOUBLE)"
 
 
@@ -80,7 +81,7 @@ NAMES = {"BLOB": "binary", "TIME": "time", "INTERVAL": "interval", "JSON": "json
 
 
 def stored_column(name: str, kind: str) -> Column:
-    """A column of DuckDB, by its name and type, as it enters: a total cast to one of few types."""
+    """The typed column for a column of DuckDB: a cast to one of our types that fails on no value."""
     this, kind = quoted_name(name), kind.strip()
     if kind in SIZES:
         size = SIZES[kind]
@@ -93,8 +94,8 @@ def stored_column(name: str, kind: str) -> Column:
         value = f"CAST({this} AS DOUBLE)" if single else this
         target = replace(FLOAT, name="float32", single=True) if single else FLOAT
         return Column(kind, target, f"CASE WHEN isnan({this}) THEN NULL ELSE {value} END")
-    if found := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", kind):
-        return Column(kind, decimal(int(found[1]), int(found[2])), f"CAST({this} AS DOUBLE)")
+    if match := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", kind):
+        return Column(kind, decimal(int(match[1]), int(match[2])), f"CAST({this} AS DOUBLE)")
     if kind in ("HUGEINT", "UHUGEINT"):
         return Column(kind, replace(decimal(38, 0), low=-(2.0**127), high=2.0**128), f"CAST({this} AS DOUBLE)")
     if kind in ("VARCHAR", "BOOLEAN"):
@@ -106,7 +107,7 @@ def stored_column(name: str, kind: str) -> Column:
     if kind.startswith("TIMESTAMP"):
         zoned = "TIME ZONE" in kind
         target = INSTANT if zoned else TIMESTAMP
-        if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):  # which hold more than TIMESTAMP, and fail to become one
+        if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):  # their range exceeds TIMESTAMP's, and casts fail
             return Column(kind, Type("opaque", kind), f"CASE WHEN {this} IS NOT NULL THEN TRUE END")
         whole = f"TRY_CAST({this} AS TIMESTAMP)" if kind == "TIMESTAMP_NS" else this
         return Column(kind, target, within_dates(whole, target.kind, DUCKDB))
@@ -114,9 +115,12 @@ def stored_column(name: str, kind: str) -> Column:
 
 
 def duckdb_rows(stored: Mapping[str, Column], untyped: frozenset[str] = frozenset()) -> Rows:
-    """The private rows with the types as which their columns enter."""
+    """The private rows as a relation, with the types of their columns."""
     return Rows(
-        {name: replace(one.type, undeclared=True) if name in untyped else one.type for name, one in stored.items()}
+        {
+            name: replace(column.type, undeclared=True) if name in untyped else column.type
+            for name, column in stored.items()
+        }
     )
 
 
@@ -127,16 +131,18 @@ class DuckSource(SqlSource):
     Attributes
     ----------
     connection : DuckDBPyConnection
-    frame : pyarrow.Table
-        The rows, if a frame was given.
-    parquet : Path
-        The Parquet file that holds the rows, if one was given.
+    frame : pyarrow.Table, optional
+        The rows, if a frame was opened.
+    parquet : Path, optional
+        The Parquet file, if one was opened.
     repairs : dict
-        Copies of it that are read in its place, once DuckDB has failed to read it, by the stamp of the file.
-    csv : CsvFile
-        The CSV file that holds the rows, if one was given: converted when a statement first reads them.
+        Copies that are read instead of the Parquet file, once DuckDB has failed to read it, by the stamp of the file.
+    csv : CsvFile, optional
+        The CSV file, if one was opened: converted when a statement first reads its rows.
     own : bool
-        Whether the table is one of the user's, in the user's connection or file, and not a view of ours.
+        Whether it is a table of the user's, in the user's connection or file, and not a view that we made.
+    extreme_frame : dict
+        The rows of a rehearsal in the Arrow types of the frame, once they have been made.
     """
 
     connection: Any = field(default=None, repr=False, compare=False)
@@ -152,23 +158,23 @@ class DuckSource(SqlSource):
 
     @property
     def fixed_rows(self) -> bool:  # type: ignore[override]
-        """Whether the number of rows cannot depend on what a row says, so that a total may be without noise.
+        """Whether the number of rows is independent of the values in them, so that a total may be without noise.
 
-        In a CSV file it can: where the writer did not quote as it should, one entry makes one record of many.
+        In a CSV file it is not: if the writer did not quote properly, one entry can make one record of many.
         """
         return self.csv is None
 
     def reconnect(self) -> None:
-        """After a failure, read a Parquet file by way of a copy: DuckDB stops at values that its writer got wrong.
+        """After a failure, make a repaired copy of a Parquet file: DuckDB stops at invalid values.
 
-        These are texts that are not UTF-8, and times in milliseconds that do not fit 64 bits in microseconds.
+        These are texts that are not UTF-8, and times in milliseconds that overflow 64 bits in microseconds.
         """
         if self.parquet is not None:
             stamp = stamp_of(self.parquet)
             if stamp not in self.repairs:
-                self.repairs[stamp] = repaired(self.parquet, _spill_of(self.connection))
+                self.repairs[stamp] = repaired_copy(self.parquet, _spill_of(self.connection))
 
-    def is_there(self) -> bool:
+    def is_reachable(self) -> bool:
         """Whether the engine answers at all."""
         try:
             with self.cursor(rows=False) as cursor:
@@ -177,9 +183,9 @@ class DuckSource(SqlSource):
             return False
 
     def stored_as_opened(self) -> bool:
-        """Whether the table is there; that a table of the user's is the same, `require_unchanged` says."""
+        """Whether the table exists with its columns; `require_unchanged` checks those of a table of the user's."""
         if self.frame is not None or self.own or self.csv is not None:  # a frame does not change
-            return self.is_there()
+            return self.is_reachable()
         try:
             with self.cursor(rows=False) as cursor:
                 return described(cursor, ROWS) == {name: one.kind for name, one in self.stored.items()}
@@ -196,53 +202,61 @@ class DuckSource(SqlSource):
         )
 
     def rehearse(self, trial: Statement, rows: str) -> None:
-        """Run it on made-up rows; of a frame, on those in Arrow, where DuckDB hands conditions to pyarrow."""
+        """Run a statement on made-up rows; for a frame in Arrow, as there DuckDB pushes conditions into pyarrow."""
         if self.frame is None:
             super().rehearse(trial, rows)
         else:
-            replace(self, frame=self._extreme_frame()).run(trial)
+            replace(self, frame=self._arrow_extremes()).run(trial)
 
-    def _extreme_frame(self) -> Any:
-        """Extreme values in the columns of the frame, in their Arrow types."""
+    def _arrow_extremes(self) -> Any:
+        """Rows of extreme values in the Arrow types of the frame."""
         if "frame" not in self.extreme_frame:
             with self.cursor(self.frame.slice(0, 0)) as cursor:
-                made = cursor.execute(self.made_up_rows(list(self.stored))).to_arrow_table()
-            self.extreme_frame["frame"] = _in_types_of(made, self.frame)
+                extremes = cursor.execute(self.made_up_rows(list(self.stored))).to_arrow_table()
+            self.extreme_frame["frame"] = _in_types_of(extremes, self.frame)
         return self.extreme_frame["frame"]
 
     def one_row(self, statement: Statement) -> tuple[Any, ...]:
         """The one row of an aggregation."""
         with self.cursor(keys=statement.keys, rows=not statement.trial) as cursor:
-            row: tuple[Any, ...] = cursor.execute(statement.asked).fetchone()
+            row: tuple[Any, ...] = cursor.execute(statement.query).fetchone()
         return row
 
     def all_rows(self, statement: Statement) -> list[Integers]:
-        """The columns of an aggregation by keys, as whole numbers."""
+        """The columns of an aggregation by public keys, as integers."""
         with self.cursor(keys=statement.keys, rows=not statement.trial) as cursor:
-            found = cursor.execute(statement.asked).fetchnumpy()
-        return [np.asarray(found[name], dtype=np.int64) for name in statement.columns]
+            columns = cursor.execute(statement.query).fetchnumpy()
+        return [np.asarray(columns[name], dtype=np.int64) for name in statement.columns]
 
     def all_columns(self, statement: Statement) -> list[Any]:
-        """The columns of a statement whose rows have labels, as Arrow's."""
+        """The columns of an aggregation by keys read from the table, as Arrow columns."""
         with self.cursor(keys=statement.keys, rows=not statement.trial) as cursor:
-            return list(cursor.execute(statement.asked).to_arrow_table().columns)
+            return list(cursor.execute(statement.query).to_arrow_table().columns)
 
     @contextmanager
     def cursor(self, frame: Any = None, keys: Any = None, rows: bool = True) -> Iterator[Any]:
-        """A cursor for one statement, with DuckDB's own settings whatever the connection's are.
+        """A cursor for one statement, with DuckDB's default settings whatever the connection's are.
 
-        Of a frame it sees the rows, or those of another frame that is given in its place; of a CSV file its rows, which
-        are converted now, or none if the statement does not read them; and public keys, as tables of DuckDB's own: a
-        scan of an Arrow table would be handed private values of a join, and fail on some.
+        Public keys and tables are copied into temporary tables of DuckDB: into the scan of an Arrow table it would push
+        private values of a join, some of which make pyarrow fail.
 
-        Where tables have their full names, nothing else is looked up in the user's schemas: a macro there that is
-        called isnan, say, would take the place of DuckDB's own.
+        For a table of the user's, which has its full name in the statement, no schema of the user's is searched: a
+        macro called isnan there would replace DuckDB's own.
+
+        Parameters
+        ----------
+        frame : pyarrow.Table, optional
+            Read instead of the source's frame.
+        keys : pyarrow.Table, optional
+            The public keys of the statement.
+        rows : bool
+            Whether the statement reads private rows; if so, a CSV file is converted now.
         """
         with ExitStack() as stack:
             cursor = stack.enter_context(self.connection.cursor())
             cursor.execute("SET enable_progress_bar = false; SET default_collation = ''")
             if self.own:
-                cursor.execute("SET search_path = 'temp.main'")  # which is empty for every cursor
+                cursor.execute("SET search_path = 'temp.main'")  # a schema that is empty for every cursor
             if self.frame is not None:
                 cursor.register(ROWS, self.frame if frame is None else frame)
             if self.csv is not None and rows:
@@ -252,14 +266,14 @@ class DuckSource(SqlSource):
                 file = self.repairs.get(stamp_of(self.parquet), self.parquet)
                 cursor.execute(f"CREATE TEMP VIEW {ROWS} AS {_parquet_rows(file)}")
             for name, listed in self.public.items():
-                _put(cursor, name, listed if rows else listed.slice(0, FEW))
+                _create_public_table(cursor, name, listed if rows else listed.slice(0, FEW))
             if keys is not None:
-                _put(cursor, KEYS, keys)
+                _create_public_table(cursor, KEYS, keys)
             yield cursor
 
 
-def _put(cursor: Any, name: str, listed: Any) -> None:
-    """A public table in DuckDB, for one cursor; whole numbers without a sign in 128 bits."""
+def _create_public_table(cursor: Any, name: str, listed: Any) -> None:
+    """Copy a public table into DuckDB for one cursor, with unsigned integers in 128 bits."""
     columns = ", ".join(
         f"CAST({quoted_name(column)} AS HUGEINT) AS {quoted_name(column)}"
         if str(kind) == "uint64"
@@ -281,29 +295,29 @@ MOMENTS = (
 
 
 def _made_up(name: str, column: Column) -> str:
-    if column.type.kind == "opaque" and column.kind not in NAMES:  # of nested types there is none but null
+    if column.type.kind == "opaque" and column.kind not in NAMES:  # for nested types, null is the only extreme value
         return f"CAST(NULL AS {column.kind}) AS {quoted_name(name)}"
-    if column.type.kind == "instant":  # which TRY_CAST fails to read of some texts
+    if column.type.kind == "instant":  # on some texts even TRY_CAST fails
         return f"{MOMENTS} AS {quoted_name(name)}"
     return f"TRY_CAST(made_up AS {column.kind}) AS {quoted_name(name)}"
 
 
-def _in_types_of(made: Any, frame: Any) -> Any:
-    """The columns of a table in the Arrow types of a frame; null what a type cannot hold."""
+def _in_types_of(table: Any, frame: Any) -> Any:
+    """Cast the columns of a table to the Arrow types of a frame; null where a value does not fit."""
     import pyarrow
 
     columns = []
     for name in frame.column_names:
-        kind, column = frame.schema.field(name).type, made.column(name).combine_chunks()
+        kind, column = frame.schema.field(name).type, table.column(name).combine_chunks()
         try:
             columns.append(column.cast(kind, safe=False))
-        except Exception:  # an extension's, say
+        except Exception:  # such as extension types
             columns.append(pyarrow.nulls(len(column), kind))
     return pyarrow.table(columns, names=frame.column_names)
 
 
 def described(cursor: Any, name: str) -> dict[str, str]:
-    """The columns of a table or view and DuckDB's types of them."""
+    """The columns of a table or view with their DuckDB types."""
     return {column: kind for column, kind, *_ in cursor.execute(f"DESCRIBE {quoted_name(name)}").fetchall()}
 
 
@@ -311,7 +325,7 @@ def described(cursor: Any, name: str) -> dict[str, str]:
 
 
 def connect(file: Path | None = None) -> Any:
-    """A connection that never fetches anything: DuckDB's extensions are neither installed nor loaded by themselves."""
+    """Open a connection that downloads nothing: DuckDB's extensions are neither installed nor loaded automatically."""
     duckdb = import_duckdb()
     try:
         connection = duckdb.connect(str(file), read_only=True) if file else duckdb.connect()
@@ -327,7 +341,7 @@ def connect(file: Path | None = None) -> Any:
 
 
 def import_duckdb() -> Any:
-    """DuckDB, which tables need and the rest of the library does not."""
+    """Import DuckDB, an optional dependency that only tables need."""
     try:
         import duckdb
     except ImportError:
@@ -336,24 +350,24 @@ def import_duckdb() -> Any:
 
 
 def configure(source: DuckSource, engine: Engine) -> None:
-    """Give a connection of ours its memory, its threads, and a folder for rows that do not fit."""
+    """Set memory limit, threads and spill folder of a connection that we opened."""
     connection = source.connection
     if engine.spill is not None:
         connection.execute(f"SET temp_directory = {quoted(_spill(os.getpid(), engine.spill))}")
     if engine.memory is not None:
         connection.execute(f"SET memory_limit = '{engine.memory}B'")
-        connection.execute("SET preserve_insertion_order = false")  # which no answer depends on
+        connection.execute("SET preserve_insertion_order = false")  # no answer depends on the order
     if engine.threads is not None:
         connection.execute(f"SET threads = {engine.threads}")
 
 
 @lru_cache(maxsize=16)
 def _spill(process: int, within: str | None = None) -> str:
-    """Where DuckDB puts rows that do not fit into memory: a directory only this user can read, gone at exit."""
+    """Make a folder for rows that do not fit into memory: readable by this user only, deleted at exit."""
     folder = tempfile.mkdtemp(prefix="utmost-duckdb-", dir=within)
 
     def removed() -> None:
-        if os.getpid() == process:  # not at the end of a fork
+        if os.getpid() == process:  # a forked process must not delete its parent's folder
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(removed)
@@ -361,7 +375,7 @@ def _spill(process: int, within: str | None = None) -> str:
 
 
 def open_csv(file: Path) -> DuckSource:
-    """A CSV file as text, its dialect and columns read off the header alone; `csv_rows` says what a row of it is."""
+    """Open a CSV file with columns of text; only the header is read. `csv_rows` defines what a row is."""
     rows = CsvFile(file)
     source = _view(connect(), rows.select_none(), str(file), frozenset(rows.dialect.names))
 
@@ -376,14 +390,14 @@ def open_csv(file: Path) -> DuckSource:
 
 
 def _spill_of(connection: Any) -> str:
-    """Where a connection puts rows that do not fit into memory, and those of CSV files."""
+    """The folder in which a connection puts rows that do not fit into memory, and converted CSV files."""
     with connection.cursor() as cursor:
         (folder,) = cursor.execute("SELECT current_setting('temp_directory')").fetchone()
     return str(folder)
 
 
 def open_parquet(file: Path) -> DuckSource:
-    """A Parquet file, unread; a column that is marked as JSON cannot be used, for DuckDB stops at a malformed entry."""
+    """Open a Parquet file without reading rows; JSON columns are refused, because DuckDB stops at a malformed entry."""
     source = _view(connect(), _parquet_rows(file), str(file))
     marked = [name for name, column in source.stored.items() if column.kind == "JSON"]
     why = "is marked as JSON, where an entry that is not JSON stops DuckDB; write the file with a column of plain text"
@@ -395,7 +409,7 @@ def _parquet_rows(file: Path) -> str:
 
 
 def _view(connection: Any, query: str, name: str, untyped: frozenset[str] = frozenset()) -> DuckSource:
-    """The rows of a file, under a name, without reading them."""
+    """Open the rows of a file as a view, without reading them."""
     try:
         connection.execute(f"CREATE VIEW {ROWS} AS {query}")
         return view_source(connection, untyped=untyped)
@@ -409,7 +423,7 @@ def _view(connection: Any, query: str, name: str, untyped: frozenset[str] = froz
 
 
 def view_source(connection: Any, frame: Any = None, untyped: frozenset[str] = frozenset()) -> DuckSource:
-    """The rows that a connection of ours has under the name of private rows."""
+    """The source for the table or view named `ROWS` in a connection that we opened."""
     stored = {name: stored_column(name, kind) for name, kind in described(connection, ROWS).items()}
     return DuckSource(
         duckdb_rows(stored, untyped),
@@ -425,36 +439,36 @@ def view_source(connection: Any, frame: Any = None, untyped: frozenset[str] = fr
 
 
 def open_duckdb_table(connection: Any, name: str, database: tuple[str | None, str | None] = (None, None)) -> DuckSource:
-    """A base table of DuckDB under its full name, so that no view made later takes its place.
+    """Open a base table of DuckDB by its full name, so that no view created later replaces it.
 
-    A view may join, group or limit: only base tables keep one row to one unit. Columns that are computed when they are
-    read may look elsewhere, change from run to run, or fail on some row.
+    A view may join, group or limit: only in base tables does a row belong to one unit. Columns that are computed when
+    they are read may look elsewhere, change from run to run, or fail on some row.
 
     Parameters
     ----------
     connection : DuckDBPyConnection
     name : str
-    database : tuple
-        Its catalog and schema, where they are known.
+    database : tuple of str
+        Its catalog and schema; None where they are unknown.
     """
     try:
         with connection.cursor() as cursor:
-            found = _named_alike(cursor, name, *database)
-        here = _named_alike(connection, name, *database)  # temporary ones, too
+            matches = _tables_named(cursor, name, *database)
+        visible_matches = _tables_named(connection, name, *database)  # temporary ones, too
     except Exception:
         raise InvalidInput(f"the connection of {name!r} cannot be asked; is it open?") from None
-    if any(is_view for is_view, *_ in found + here):
+    if any(is_view for is_view, *_ in matches + visible_matches):
         raise NotRowWise(
             f"{name!r} is a view, which may join, group or limit; give the base table, and the condition as where=."
         )
-    if not here:
+    if not visible_matches:
         raise InvalidInput(f"there is no table {name!r}; give the name of a base table.")
-    if len(found) != 1 or here != found:
+    if len(matches) != 1 or visible_matches != matches:
         raise InvalidInput(
             f"{name!r} is temporary, not committed, or one of several tables of that name; make it a table "
             "without TEMP, commit it, and say where it is: connection.table(name, database=(catalog, schema))."
         )
-    ((_, catalog, schema, real, sql, engine),) = found
+    ((_, catalog, schema, real, sql, engine),) = matches
     if engine != "duckdb":
         raise InvalidInput(f"{name!r} is in an attached database of type {engine}; copy it into DuckDB.")
     if "collate" in sql.lower():
@@ -489,7 +503,7 @@ COLUMNS = (
 
 
 def definition(connection: Any, place: tuple[str, str, str]) -> Any:
-    """The SQL that makes a table, with types, collations and defaults; None where there is no table."""
+    """The SQL that creates a table, with types, collations and defaults; None where there is no table."""
     query = (
         "SELECT t.sql, d.type FROM duckdb_tables() AS t, duckdb_databases() AS d WHERE d.database_name = $1 "
         "AND t.database_name = $1 AND t.schema_name = $2 AND t.table_name = $3"
@@ -498,22 +512,22 @@ def definition(connection: Any, place: tuple[str, str, str]) -> Any:
         return cursor.execute(query, list(place)).fetchone()
 
 
-def _require_unchanged(connection: Any, place: tuple[str, str, str], known: Any) -> None:
-    """Refuse a table that is gone, or other than when it was opened: a view, or with columns of other types."""
+def _require_unchanged(connection: Any, place: tuple[str, str, str], original: Any) -> None:
+    """Raise `InvalidInput` if a table is gone, or has been replaced by a view or by a table with other columns."""
     try:
-        now = definition(connection, place)
+        current = definition(connection, place)
     except Exception:
-        now = ()
-    if now == ():
+        current = ()
+    if current == ():
         raise InvalidInput("the connection of the table cannot be asked; is it open?")
-    if now != known:
+    if current != original:
         raise InvalidInput(CHANGED.format(place[-1]))
 
 
-def _named_alike(cursor: Any, name: str, catalog: str | None, schema: str | None) -> list[tuple[Any, ...]]:
-    """Tables and views that a name may mean: whether it is a view, catalog, schema, name, SQL, kind of database.
+def _tables_named(cursor: Any, name: str, catalog: str | None, schema: str | None) -> list[tuple[Any, ...]]:
+    """Tables and views that a name may mean: whether it is a view, catalog, schema, name, SQL, type of database.
 
-    As DuckDB reads names: in any case; one without a schema or catalog may be any of that name.
+    Names are matched as DuckDB does: in any letter case; without a schema or catalog, in all of them.
     """
     query = " UNION ALL ".join(
         f"SELECT {kind == 'view'}, f.database_name, f.schema_name, f.{kind}_name, coalesce(f.sql, ''), d.type "
@@ -522,5 +536,5 @@ def _named_alike(cursor: Any, name: str, catalog: str | None, schema: str | None
         "AND lower(f.database_name) = lower(coalesce($3, f.database_name))"
         for kind in ("table", "view")
     )
-    found: list[tuple[Any, ...]] = cursor.execute(query, [name, schema, catalog]).fetchall()
-    return found
+    matches: list[tuple[Any, ...]] = cursor.execute(query, [name, schema, catalog]).fetchall()
+    return matches

@@ -1,4 +1,4 @@
-"""Settings of the embedded engine: how much memory and how many threads, and where rows go that do not fit."""
+"""Settings of the embedded engine: memory, threads, and the folder to which it spills rows that do not fit."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB
 LEAST_MEMORY = 128 * 10**6
 """With less than 80 MB, DuckDB cannot hold the two buffers that it reads a CSV file into."""
 LEAST_EACH = 32 * 10**6
-"""What every thread needs."""
+"""Bytes of memory that every thread needs."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """How DuckDB runs. Made by `um.engine`.
+    """Settings of DuckDB. Made by `um.engine`.
 
     Attributes
     ----------
-    memory : how many bytes it may take; None for 80 % of the machine's
-    threads : how many it may use; None for as many as there are
-    spill : the folder in which it makes its own, for rows that do not fit into memory; None for the system's
+    memory : int, optional
+        Memory limit in bytes; None for 80 % of the machine's memory.
+    threads : int, optional
+        Number of threads; None for as many as the machine has.
+    spill : str, optional
+        The folder in which DuckDB makes its own, for rows that do not fit into memory; None for the system's temporary
+        folder.
     """
 
     memory: int | None = None
@@ -36,24 +40,25 @@ class Engine:
 
 
 def engine(memory: str | int | None = None, threads: int | None = None, spill: Any = None) -> Engine:
-    """How the embedded engine runs: for tables that do not fit into memory, and machines that others use, too.
+    """Settings of the embedded engine, for tables larger than memory and for shared machines.
 
     Parameters
     ----------
     memory : str or int, optional
-        How much memory DuckDB may take, such as "4GB" or "1500 MiB", or a number of bytes; at least 128 MB, and 32
-        MB for each thread. What does not fit is written to `spill` meanwhile. 80 % of the machine's without it.
+        Memory limit of DuckDB, such as "4GB" or "1500 MiB", or a number of bytes; at least 128 MB, and 32 MB for each
+        thread. Rows that do not fit are written to `spill`. The default is 80 % of the machine's memory.
     threads : int, optional
-        How many threads it may use; as many as the machine has without it.
+        Number of threads; by default as many as the machine has.
     spill : path, optional
-        A folder that exists, on a disk with room for the table. In it the engine makes a folder of its own that nobody
-        else can look into (0700), which is deleted when the process ends; a CSV file is converted to Parquet there. The
-        system's temporary folder without it.
+        An existing folder, on a disk with room for the table; by default the system's temporary folder. The engine
+        makes a folder of its own there that nobody else can read (0700) and that is deleted when the process ends. A
+        CSV file is converted to Parquet in it.
 
     Returns
     -------
     Engine
-        For `um.Session(..., engine=...)`: of files and frames, which DuckDB reads here; other tables bring their own.
+        For `um.Session(..., engine=...)`. It applies to files and frames, which DuckDB reads; tables in a database or
+        in Spark have an engine of their own.
 
     Examples
     --------
@@ -74,13 +79,13 @@ def engine(memory: str | int | None = None, threads: int | None = None, spill: A
 
 
 def require_room(engine: Engine, file: Path) -> None:
-    """Refuse a file larger than the memory it may take where the disk has no room for the rest: it would fail later."""
+    """Refuse a file above the memory limit if the disk has no room to spill: a query would fail after its spend."""
     try:
         size = file.stat().st_size
-        left = os.statvfs(engine.spill or tempfile.gettempdir())
+        disk = os.statvfs(engine.spill or tempfile.gettempdir())
     except OSError:
         return
-    room = left.f_bavail * left.f_frsize
+    room = disk.f_bavail * disk.f_frsize
     if engine.memory is not None and size > engine.memory and room < size:
         raise InvalidInput(
             f"the file has {size // 10**6} MB, the engine may take {engine.memory // 10**6} MB of memory, and where "
@@ -90,7 +95,7 @@ def require_room(engine: Engine, file: Path) -> None:
 
 
 def require_room_for(size: int, folder: str) -> None:
-    """Refuse a question about a CSV file where its rows, converted, do not fit on the disk: it would fail later."""
+    """Refuse to convert a CSV file that does not fit on the disk: the query would fail after its spend."""
     try:
         room = shutil.disk_usage(folder).free
     except OSError:
@@ -105,11 +110,11 @@ def require_room_for(size: int, folder: str) -> None:
 def _bytes(memory: Any) -> int:
     if isinstance(memory, int) and not isinstance(memory, bool):
         return memory
-    said = memory if isinstance(memory, str) and len(memory) <= 40 else ""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B)\s*", said, re.IGNORECASE)
-    if found is None:
+    text = memory if isinstance(memory, str) and len(memory) <= 40 else ""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B)\s*", text, re.IGNORECASE)
+    if match is None:
         raise InvalidInput(f"memory is {shown(memory)}; say it as '4GB' or '1500 MiB', or as a number of bytes.")
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    return int(float(match[1]) * UNITS[match[2].upper()])
 
 
 def _folder(spill: Any) -> str:

@@ -1,6 +1,6 @@
-"""Frames of pandas, polars and pyarrow as Arrow columns that DuckDB reads without fail.
+"""Open frames of pandas, polars and pyarrow as Arrow columns that DuckDB reads without errors.
 
-What becomes of a column depends on its type alone; what a value cannot be read as is null, and never an error.
+The conversion depends on the type of the column alone. A value that does not fit becomes null, never an error.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from utmost.errors import InvalidInput, NotRowWise
 
 
 def package_of(value: Any) -> str:
-    """The package a value's class comes from."""
+    """The package that defines a value's class."""
     return type(value).__module__.partition(".")[0]
 
 
 def open_frame(frame: Any) -> DuckSource:
-    """A frame of one of the packages in `FRAMES`."""
+    """Open a frame of one of the packages in `FRAMES`."""
     return FRAMES[package_of(frame)](frame)
 
 
 def _open_pandas(frame: Any) -> DuckSource:
-    """A pandas frame through pyarrow, column by column; columns of objects are read as text."""
+    """Open a pandas frame through pyarrow, column by column; columns of objects become text."""
     import pyarrow
 
     names = list(frame.columns) if hasattr(frame, "columns") else None
@@ -35,7 +35,7 @@ def _open_pandas(frame: Any) -> DuckSource:
     columns, text = {}, set()
     for name in names:
         column = frame[name]
-        if column.dtype == object or column.dtype.name == "category":  # what they hold is private: each becomes text
+        if column.dtype == object or column.dtype.name == "category":  # the types of their values are private
             columns[name] = pyarrow.array([_as_text(x) for x in column], type=pyarrow.string())
             text.add(name)
             continue
@@ -96,7 +96,7 @@ def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> DuckSource
 def _as_text(value: Any) -> str | None:
     try:
         return None if value is None or value != value else str(value).encode().decode()  # no lone surrogates
-    except Exception:  # a private value has no say in what happens
+    except Exception:  # whether a private value can be converted must not show
         return None
 
 
@@ -115,4 +115,4 @@ FRAMES: dict[str, Callable[[Any], DuckSource]] = {
     "polars": _open_polars,
     "pyarrow": _open_arrow,
 }
-"""Who opens a frame, by the package its class comes from."""
+"""The function that opens a frame, by the package of its class."""

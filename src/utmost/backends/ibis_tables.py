@@ -1,7 +1,7 @@
-"""Ibis tables, accepted at the door: a base table, or a row-wise projection or filter of one, in DuckDB or PostgreSQL.
+"""Open Ibis tables: a base table in DuckDB or PostgreSQL, or a row-wise projection or filter of one.
 
-Ibis runs nothing: of what it computes, the SQL it writes is read again and rebuilt from typed expressions. Its objects
-are known by their names, so that nothing here needs Ibis unless somebody gives an Ibis table.
+Ibis runs nothing: the SQL that it writes for a value is parsed and rebuilt from typed expressions. Classes of Ibis are
+recognised by their names, so that Ibis need not be installed unless somebody opens an Ibis table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from utmost.queries.predicate.ibis_values import value_text
 from utmost.queries.predicate.sql import as_condition, as_value
 
 PLAIN = frozenset(("int8", "int16", "int32", "int64", "float32", "float64", "string", "boolean", "date"))
-"""Types that Ibis and we call by the same names."""
+"""Types that have the same name in Ibis and here."""
 ROW_WISE = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project", "Filter", "DropColumns"))
 REMEDIES = {
     "JoinChain": "join beforehand, into a table with one row per unit",
@@ -35,7 +35,7 @@ REMEDIES = {
 
 
 def open_ibis(table: Any) -> Source:
-    """An Ibis table, if one row of it stems from one row of a base table."""
+    """Open an Ibis table, if each of its rows comes from one row of a base table."""
     if not hasattr(table, "op") or not hasattr(table, "schema"):
         raise InvalidInput(f"an Ibis {type(table).__name__} is not a table; give the table itself.")
     steps = _steps(table)
@@ -52,26 +52,26 @@ def open_ibis(table: Any) -> Source:
         ) from None
     source = _open_base(base, connection)
     for step in reversed(steps[:-1]):
-        source = _applied(source, step)
-    return replace(source, given=table)
+        source = _with_step(source, step)
+    return replace(source, ibis_table=table)
 
 
 def _steps(table: Any) -> list[Any]:
-    """The operations that a table is made by, the last first; refused where one of them is not row-wise."""
-    found, node = [], table.op()
+    """The operations that make a table, the last first; raises `NotRowWise` if one of them is not row-wise."""
+    steps, node = [], table.op()
     while True:
         name = type(node).__name__
         if name not in ROW_WISE:
             remedy = REMEDIES.get(name, "give a base table, or a row-wise projection or filter of one")
             raise NotRowWise(f"the table is made by {name}, so one row of it may stem from many; {remedy}.")
-        found.append(node)
+        steps.append(node)
         if not hasattr(node, "parent"):
-            return found
+            return steps
         node = node.parent
 
 
 def _open_base(base: Any, connection: Any) -> Source:
-    """The base table, where it is."""
+    """Open a base table in the engine of its connection."""
     place = base.namespace
     if connection.name == "postgres":
         source: Source = open_postgres_table(connection.con, base.name, place.database)
@@ -81,41 +81,46 @@ def _open_base(base: Any, connection: Any) -> Source:
         raise InvalidInput(
             f"tables in {connection.name} cannot be opened; give a DuckDB or PostgreSQL table, a file or a frame."
         )
-    known = {name: str(kind(nullable=True)) for name, kind in base.schema.items()}
-    now = {name: str(kind) for name, kind in source.table.columns.items() if name not in source.refused}
-    changed = any(known.get(name) != kind and {kind, known.get(name)} & PLAIN for name, kind in now.items())
-    if changed or list(known) != list(source.columns):
-        raise InvalidInput(CHANGED.format(base.name))  # Ibis remembers older ones
+    remembered_types = {name: str(kind(nullable=True)) for name, kind in base.schema.items()}
+    current_types = {name: str(kind) for name, kind in source.table.columns.items() if name not in source.refused}
+    changed = any(
+        remembered_types.get(name) != kind and {kind, remembered_types.get(name)} & PLAIN
+        for name, kind in current_types.items()
+    )
+    if changed or list(remembered_types) != list(source.columns):
+        raise InvalidInput(CHANGED.format(base.name))  # Ibis keeps the schema of when its table was made
     return source
 
 
-def _applied(source: Source, step: Any) -> Source:
-    """A table after one more filter or projection, rebuilt from the SQL of its values."""
+def _with_step(source: Source, step: Any) -> Source:
+    """The table after one more filter or projection, rebuilt from the SQL of its values."""
     below = step.parent.to_expr()
     name = type(step).__name__
     if name == "Filter":
         texts = [value_text(predicate.to_expr(), below) for predicate in step.predicates]
         rows = source.table.filter(*(as_condition(text, source) for text in texts))
-        return replace(source, table=rows, said=(*source.said, *texts), conditions={})
+        return replace(source, table=rows, derivation=(*source.derivation, *texts), conditions={})
     if name == "DropColumns":
-        kept = [column for column in source.columns if column not in step.columns_to_drop]
-        return replace(source, table=source.table.select(*kept), conditions={})
-    values, said, refused = {}, list(source.said), {}
+        columns = [column for column in source.columns if column not in step.columns_to_drop]
+        return replace(source, table=source.table.select(*columns), conditions={})
+    values, derivation, refused = {}, list(source.derivation), {}
     for column, value in step.values.items():
         if type(value).__name__ == "Field":
             values[column] = source.table[value.name]
             if value.name in source.refused:
                 refused[column] = source.refused[value.name]
-            said += [] if value.name == column else [f"{value.name} AS {column}"]
+            derivation += [] if value.name == column else [f"{value.name} AS {column}"]
         else:
             text = value_text(value.to_expr(), below)
             values[column] = as_value(text, source)
-            said.append(f"{text} AS {column}")
-    return replace(source, table=selected(source.table, values), said=tuple(said), refused=refused, conditions={})
+            derivation.append(f"{text} AS {column}")
+    return replace(
+        source, table=selected(source.table, values), derivation=tuple(derivation), refused=refused, conditions={}
+    )
 
 
 def _open_in_memory(data: Any) -> Source:
-    """The frame that a table of `ibis.memtable` was made of: Ibis would convert it, and fail on some values."""
+    """Open the frame behind an `ibis.memtable`: Ibis would convert it, and fail on some values."""
     frame = getattr(data, "obj", None)
     if package_of(frame) not in FRAMES:
         raise InvalidInput("the Ibis table is one in memory; give the frame it was made of.")

@@ -1,11 +1,11 @@
-"""Tables, wherever they are: the one place that opens them.
+"""Open tables of every kind: `open_table` is the only way in.
 
 A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in a DuckDB file or in PostgreSQL, a
 DataFrame of Spark, or an Ibis table that is a base table or a row-wise projection or filter of one. DuckDB runs
 embedded, in memory, and needs no set-up.
 
 `duckdb` opens files, `frames` frames, `ibis_tables` Ibis tables, `postgres` tables in PostgreSQL, `spark` DataFrames
-and tables behind Spark Connect. None of them reads a row: only the schema is public.
+and tables behind Spark Connect. Opening reads the schema and no rows, because only the schema is public.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from utmost.backends.source import Source
 from utmost.backends.spark import SCHEME, open_address, open_spark
 from utmost.errors import InvalidInput, shown
 from utmost.queries.expressions.relations import selected
-from utmost.queries.expressions.values import try_cast, type_named
+from utmost.queries.expressions.values import try_cast, type_from_name
 
 TYPES: dict[Any, str] = {
     int: "int64",
@@ -42,9 +42,15 @@ TYPES: dict[Any, str] = {
 
 
 def open_table(table: Any, types: Mapping[str, Any] | None = None, engine: Engine | None = None) -> Source:
-    """Open a table without reading its rows; `types` says how to read columns of text, such as {"age": int}.
+    """Open a table without reading its rows.
 
-    `engine` says how DuckDB runs, where it is ours.
+    Parameters
+    ----------
+    table : path, str, frame or Ibis table
+    types : mapping of str to type, optional
+        How to read columns of text, such as {"age": int}.
+    engine : Engine, optional
+        Memory, threads and spill folder of DuckDB, for files and frames.
     """
     if engine is not None:
         _require_ours(table, engine)
@@ -62,7 +68,7 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None, engine: Engin
                 "a CSV or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, a DataFrame of "
                 "Spark, or an Ibis table."
             )
-        with warnings.catch_warnings():  # what a package has to say about private values is not for others
+        with warnings.catch_warnings():  # a package's warning may quote private values
             warnings.simplefilter("ignore")
             source = open_ibis(table) if package == "ibis" else open_frame(table)
     if engine is not None and isinstance(source, DuckSource):
@@ -71,7 +77,7 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None, engine: Engin
 
 
 def _require_ours(table: Any, engine: Engine) -> None:
-    """Refuse settings for an engine that is not ours, or that cannot do what they ask for."""
+    """Refuse `engine=` for a table that DuckDB does not read here, or where the disk has no room to spill."""
     if not isinstance(engine, Engine):
         raise InvalidInput(f"engine is {shown(engine)}; say um.engine(memory='4GB', threads=4, spill='folder').")
     if isinstance(table, str | Path) and not str(table).startswith((SCHEME, *SCHEMES)):
@@ -114,19 +120,19 @@ def _is_file(file: Path) -> bool:
 
 
 def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
-    """The same table with columns of text read as their declared types; what cannot be read is null."""
+    """The table with text columns cast to their declared types; text that cannot be cast is null."""
     if not types:
         return source
     values = {name: source.table[name] for name in source.columns}
     for name, kind in types.items():
         if name not in source.columns:
             raise InvalidInput(f"types names {name!r}, which is not a column; {source.naming}.")
-        known = source.table.columns[name]
-        if known.kind != "text":
-            raise InvalidInput(f"column {name!r} has the type {known} already; leave it out of types.")
+        stored_type = source.table.columns[name]
+        if stored_type.kind != "text":
+            raise InvalidInput(f"column {name!r} has the type {stored_type} already; leave it out of types.")
         target = TYPES.get(kind, kind)
         try:
-            type_named(str(target))
+            type_from_name(str(target))
         except InvalidInput:
             raise InvalidInput(
                 f"the type of {name!r} is {shown(kind)}; say int, float, str, bool, 'date' or 'timestamp'."

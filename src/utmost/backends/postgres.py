@@ -1,4 +1,4 @@
-"""Tables in PostgreSQL: the same questions, the same points, and what differs between engines refused.
+"""Tables in PostgreSQL: the same queries with the same results as in DuckDB; what engines do differently is refused.
 
 DuckDB and PostgreSQL agree on comparisons of numbers, dates and truth values, on equality and LIKE of text, and on
 NULL. Where they differ, or where PostgreSQL may fail on some row, a condition is refused before anything is read:
@@ -7,10 +7,10 @@ NULL. Where they differ, or where PostgreSQL may fail on some row, a condition i
 * the order of texts: it depends on the server's collation; ILIKE: on its locale;
 * numbers that are not whole, dates and truth values as text: engines write them differently.
 
-Columns whose type has rules of its own are refused where a question uses them: character(n) pads with blanks, numeric
-without a precision holds numbers that no float does, some collations call different texts equal, and domains, enums and
-extensions may do anything. Views, foreign tables and tables with row security are not base tables, nor are tables with
-a part that is.
+Columns of some types are refused where a query uses them: character(n) pads with blanks, numeric without a precision
+holds numbers that no float does, some collations treat different texts as equal, and domains, enums and extensions may
+do anything. Views, foreign tables and tables with row security are not base tables, nor are tables with a partition
+that is one of these.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ TYPES = frozenset(
 )
 MOST_DIGITS, MOST_LETTERS = 38, 2**25
 ARRAYS = {"string": "text", "bool": "boolean", "date32[day]": "date", "int64": "bigint", "double": "double precision"}
-"""How keys of an Arrow type are sent."""
+"""PostgreSQL types in which keys of an Arrow type are sent."""
 KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 FAMILY = """WITH RECURSIVE family(id, depth) AS (
     SELECT to_regclass(%s)::oid, 0
     UNION SELECT inhrelid, depth + 1 FROM pg_inherits JOIN family ON inhparent = id
 ) SELECT nspname, relname, relkind::text, relrowsecurity FROM family JOIN pg_class AS c ON c.oid = id
 JOIN pg_namespace AS n ON n.oid = relnamespace ORDER BY depth"""
-"""A table, named as the query will name it, and then all that inherit from it or are its partitions."""
+"""A table, by the name that the query uses, followed by its partitions and the tables that inherit from it."""
 Place: TypeAlias = tuple[str | None, str]
 """The schema and the name of a table."""
 
@@ -65,7 +65,7 @@ def _ends_with(value: Expression, text: str, end: str) -> str:
 
 
 def _letters(value: Expression, text: str) -> str:
-    """Letters of a text changed, or of its beginning: of 2^28 bytes PostgreSQL fails, as each may become four."""
+    """Translate letters in the beginning of a text: on 2^28 bytes PostgreSQL fails, as each may become four."""
     before, after = map(quoted, value.value)
     return f"translate(left({text}, {MOST_LETTERS}), {before}, {after})"
 
@@ -84,13 +84,13 @@ POSTGRES = Dialect(
 )
 SIZES = {"smallint": 16, "integer": 32, "bigint": 64}
 SEVERAL = 30
-"""How many places the made-up rows have: at least as many as any type has extremes."""
+"""Number of different made-up rows: at least as many as any type has extreme values."""
 
 
-def stored_column(name: str, kind: str, odd: bool = False) -> Column:
-    """A column of PostgreSQL, by its name and type, as it enters: a total cast to one of few types."""
+def stored_column(name: str, kind: str, unusable: bool = False) -> Column:
+    """The typed column for a column of PostgreSQL: a cast to one of our types that fails on no value."""
     this = quoted_name(name)
-    if odd:
+    if unusable:
         return Column(kind, Type("opaque", kind), f"CASE WHEN {this} IS NOT NULL THEN TRUE END")
     if kind in SIZES:
         half = 2 ** (SIZES[kind] - 1)
@@ -100,8 +100,8 @@ def stored_column(name: str, kind: str, odd: bool = False) -> Column:
         target = FLOAT if kind != "real" else replace(FLOAT, name="float32", single=True)
         value = f"CAST({this} AS double precision)"
         return Column(kind, target, f"CASE WHEN {this} <> CAST('NaN' AS {kind}) THEN {value} END")
-    if found := re.fullmatch(r"numeric\((\d+),(-?\d+)\)", kind):
-        target = decimal(int(found[1]), int(found[2]))
+    if match := re.fullmatch(r"numeric\((\d+),(-?\d+)\)", kind):
+        target = decimal(int(match[1]), int(match[2]))
         value = f"CAST({this} AS double precision)"
         return Column(kind, target, f"CASE WHEN {this} <> CAST('NaN' AS numeric) THEN {value} END")
     if kind == "boolean":
@@ -115,7 +115,7 @@ def stored_column(name: str, kind: str, odd: bool = False) -> Column:
 
 
 def extremes(kind: str) -> list[str]:
-    """SQL literals of the values at the edges of a type."""
+    """SQL literals of the extreme values of a type."""
     if kind in SIZES:
         half = 2 ** (SIZES[kind] - 1)
         return [f"'{number}'" for number in (-half, half - 1, 0, 1, -1)]
@@ -123,9 +123,9 @@ def extremes(kind: str) -> list[str]:
         most, least = ("3.4028234e38", "1e-45") if kind == "real" else ("1.7976931348623157e308", "5e-324")
         numbers = ("NaN", "Infinity", "-Infinity", "-0.0", "0", "0.5", most, f"-{most}", least, f"-{least}")
         return [f"'{number}'" for number in numbers]
-    if found := re.fullmatch(r"numeric\((\d+),(-?\d+)\)", kind):
-        most = f"{'9' * int(found[1])}e{-int(found[2])}"
-        return ["'NaN'", "'0'", f"'{most}'", f"'-{most}'", f"'1e{-int(found[2])}'"]
+    if match := re.fullmatch(r"numeric\((\d+),(-?\d+)\)", kind):
+        most = f"{'9' * int(match[1])}e{-int(match[2])}"
+        return ["'NaN'", "'0'", f"'{most}'", f"'-{most}'", f"'1e{-int(match[2])}'"]
     if kind == "boolean":
         return ["TRUE", "FALSE"]
     if kind == "uuid":
@@ -151,10 +151,10 @@ class PostgresSource(SqlSource):
     engine = "PostgreSQL"
 
     def reconnect(self) -> None:
-        """Make a lost connection again, unless it is the user's own."""
+        """Reconnect if the connection was lost and is not the user's own."""
         self.link.reconnect()
 
-    def is_there(self) -> bool:
+    def is_reachable(self) -> bool:
         """Whether the server answers at all."""
         try:
             with self.link.cursor() as cursor:
@@ -163,7 +163,7 @@ class PostgresSource(SqlSource):
             return False
 
     def stored_as_opened(self) -> bool:
-        """Whether the table is the same, `require_unchanged` has said."""
+        """Always true: `require_unchanged` has compared the columns already."""
         return True
 
     def made_up_rows(self, names: list[str]) -> str:
@@ -172,7 +172,7 @@ class PostgresSource(SqlSource):
         return f"SELECT {', '.join(columns)} FROM generate_series(0, {2 * SEVERAL - 1}) AS made_up(place)"
 
     def _extreme(self, name: str) -> str:
-        """The extreme value of a column at a place, null at the first."""
+        """SQL for the extreme value of a column in each made-up row; null in the first."""
         kind = self.stored[name].kind
         values = ["NULL", *(f"CAST({value} AS {kind})" for value in extremes(kind))]
         branches = " ".join(f"WHEN {i} THEN {value}" for i, value in enumerate(values))
@@ -181,23 +181,23 @@ class PostgresSource(SqlSource):
     def one_row(self, statement: Statement) -> tuple[Any, ...]:
         """The one row of an aggregation."""
         with self.link.cursor() as cursor:
-            row: tuple[Any, ...] = _executed(cursor, statement.asked, statement.keys, self.public).fetchone()
+            row: tuple[Any, ...] = _executed(cursor, statement.query, statement.keys, self.public).fetchone()
         return row
 
     def all_rows(self, statement: Statement) -> list[Integers]:
-        """The columns of an aggregation by keys, as whole numbers."""
+        """The columns of an aggregation by public keys, as integers."""
         with self.link.cursor() as cursor:
-            rows = _executed(cursor, statement.asked, statement.keys, self.public).fetchall()
+            rows = _executed(cursor, statement.query, statement.keys, self.public).fetchall()
         return list(np.array(rows, dtype=np.int64).reshape(-1, len(statement.columns)).T)
 
     def all_columns(self, statement: Statement) -> list[Any]:
-        """The columns of a statement whose rows have labels, as lists of one list."""
+        """The columns of an aggregation by keys read from the table, each as a list of one list."""
         with self.link.cursor() as cursor:
-            rows = _executed(cursor, statement.asked, statement.keys, self.public).fetchall()
+            rows = _executed(cursor, statement.query, statement.keys, self.public).fetchall()
         return [[[row[i] for row in rows]] for i in range(len(statement.columns))]
 
     def require_same_meaning(self, node: Expression) -> None:
-        """Refuse what PostgreSQL does not have, or does in another way than DuckDB."""
+        """Refuse operations that PostgreSQL lacks, or computes differently from DuckDB."""
         if node.op in ("read", "decimal"):
             _refuse("TRY_CAST", "PostgreSQL has none; make a column of that type beforehand")
         if node.op == "ilike":
@@ -209,26 +209,27 @@ class PostgresSource(SqlSource):
 
 
 class Link:
-    """A connection to PostgreSQL that belongs to one process: of two that read one socket, each gets the other's rows.
+    """A connection to PostgreSQL for each process: two processes that share a socket would read each other's rows.
 
     Parameters
     ----------
     connection : psycopg.Connection
     address : str, optional
-        Where to connect again: in another process, or once the connection is lost; None for a connection of the user's.
+        The address for reconnecting, in another process or after the connection is lost; None for a connection of the
+        user's.
     """
 
     def __init__(self, connection: Any, address: str | None = None) -> None:
         self._address = address
-        self._by_process = {os.getpid(): connection}  # those of parents stay here, so that nobody closes them
+        self._by_process = {os.getpid(): connection}  # a parent's connection stays referenced, so that it is not closed
         if address is not None:
             weakref.finalize(self, _close, self._by_process)
 
     def cursor(self) -> Any:
-        """A cursor that yields tuples, whatever the connection's own do."""
+        """A cursor that yields tuples, whatever the connection's row factory is."""
         from psycopg.rows import tuple_row
 
-        link = self._by_process.get(os.getpid()) or self._again()
+        link = self._by_process.get(os.getpid()) or self._connect_again()
         if link.info.parameter_status("standard_conforming_strings") != "on":
             raise InvalidInput(
                 "the connection to PostgreSQL reads backslashes in texts as escapes; SET standard_conforming_strings = "
@@ -237,20 +238,20 @@ class Link:
         return link.cursor(row_factory=tuple_row)
 
     def reconnect(self) -> None:
-        """Connect anew where the connection was lost, if the address is known."""
+        """Reconnect if the connection was lost and the address is known."""
         lost = self._by_process.get(os.getpid())
         if self._address is not None and lost is not None and lost.closed:
-            if self._by_process.get(os.getpid()) is lost:  # no other thread has done it
+            if self._by_process.get(os.getpid()) is lost:  # no other thread has reconnected
                 del self._by_process[os.getpid()]
-            self._again()
+            self._connect_again()
 
-    def _again(self) -> Any:
+    def _connect_again(self) -> Any:
         if self._address is None:
             raise InvalidInput("the connection to PostgreSQL was opened in another process; open the session again.")
-        made = _linked(self._address)
-        link = self._by_process.setdefault(os.getpid(), made)
-        if link is not made:  # another thread was faster
-            made.close()
+        connection = _new_connection(self._address)
+        link = self._by_process.setdefault(os.getpid(), connection)
+        if link is not connection:  # another thread was faster
+            connection.close()
         return link
 
 
@@ -261,7 +262,7 @@ def _close(by_process: dict[int, Any]) -> None:
 
 
 def open_postgres(url: str) -> Source:
-    """The table that "postgresql://user@host/database#table" names (#schema.table for another schema)."""
+    """Open the table "postgresql://user@host/database#table" (#schema.table for another schema)."""
     address, _, inside = url.partition("#")
     where = _where(address)
     if not inside:
@@ -277,8 +278,8 @@ def open_postgres(url: str) -> Source:
 
 
 def open_postgres_table(connection: Any, name: str, schema: str | None) -> Source:
-    """A base table in PostgreSQL, by a connection of psycopg."""
-    if not connection.autocommit:  # one statement that fails would make all others fail, and be charged for
+    """Open a base table in PostgreSQL over a connection of psycopg."""
+    if not connection.autocommit:  # after one failed statement all others would fail, and be charged for
         raise InvalidInput("the connection to PostgreSQL holds a transaction open; connect with autocommit=True.")
     return _opened(Link(connection), name, schema)
 
@@ -286,23 +287,23 @@ def open_postgres_table(connection: Any, name: str, schema: str | None) -> Sourc
 def _opened(link: Link, name: str, schema: str | None) -> Source:
     place = (_require_base(link, (schema, name)), name)
     columns = _columns(link, place)
-    odd = _odd_columns(columns)
-    stored = {column: stored_column(column, kind, column in odd) for column, kind, *_ in columns}
+    refused = _refused_columns(columns)
+    stored = {column: stored_column(column, kind, column in refused) for column, kind, *_ in columns}
     return PostgresSource(
-        Rows({column: one.type for column, one in stored.items()}),
+        Rows({name: column.type for name, column in stored.items()}),
         require_unchanged=partial(_require_unchanged, link, place, columns),
-        refused=odd,
+        refused=refused,
         stored=stored,
         origin=_quoted(place),
         link=link,
     )
 
 
-def _require_unchanged(link: Link, place: Place, known: list[tuple[Any, ...]]) -> None:
-    """Refuse a table that is gone or not a base table any more, or has other columns than when it was opened."""
+def _require_unchanged(link: Link, place: Place, original: list[tuple[Any, ...]]) -> None:
+    """Raise `InvalidInput` if a table is gone, is not a base table any more, or has other columns than when opened."""
     try:
         _require_base(link, place)
-        if _columns(link, place) != known:
+        if _columns(link, place) != original:
             raise InvalidInput(CHANGED.format(place[1]))
         return
     except UtmostError:
@@ -318,12 +319,12 @@ def _connect(address: str, where: str) -> Link:
     except ImportError:
         raise UtmostError("PostgreSQL needs psycopg; install it with: pip install 'utmost[postgres]'") from None
     try:
-        return Link(_linked(address), address)
-    except Exception:  # the reason may repeat the password
+        return Link(_new_connection(address), address)
+    except Exception:  # the error may contain the password
         raise InvalidInput(f"{where} cannot be reached; is the address right, and the server running?") from None
 
 
-def _linked(address: str) -> Any:
+def _new_connection(address: str) -> Any:
     import psycopg
 
     link = psycopg.connect(address, autocommit=True)
@@ -333,7 +334,7 @@ def _linked(address: str) -> Any:
 
 
 def _require_base(link: Link, place: Place) -> str:
-    """The schema of a base table; only those keep one row to one unit, and so must its partitions and heirs."""
+    """The schema of a base table; raises `NotRowWise` if it, a partition, or an inheriting table is not one."""
     rows = _rows(link, FAMILY, place)
     if not rows:
         raise InvalidInput(CHANGED.format(place[1]))
@@ -353,7 +354,7 @@ def _require_base(link: Link, place: Place) -> str:
 
 
 def _columns(link: Link, place: Place) -> list[tuple[Any, ...]]:
-    """What the catalog says of the columns of a table."""
+    """Name, type, and other properties of each column of a table, from the catalog."""
     return _rows(
         link,
         "SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typname, "
@@ -365,51 +366,50 @@ def _columns(link: Link, place: Place) -> list[tuple[Any, ...]]:
     )
 
 
-def _odd_columns(rows: list[tuple[Any, ...]]) -> dict[str, str]:
-    """The columns whose type has rules of its own, which no question may use, and why."""
-    odd = {}
-    for name, shown, kind, own, deterministic, computed in rows:
-        sizes = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", shown)
+def _refused_columns(rows: list[tuple[Any, ...]]) -> dict[str, str]:
+    """The columns that no query may use, because engines treat their types differently, each with the reason."""
+    reasons = {}
+    for name, declared_type, kind, own, deterministic, computed in rows:
+        sizes = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", declared_type)
         if computed:
-            odd[name] = "is computed when it is read, which may fail on some row; make it STORED"
+            reasons[name] = "is computed when it is read, which may fail on some row; make it STORED"
         elif kind == "bpchar" and own:
-            odd[name] = "is of type character(n), which pads with blanks; make it text"
+            reasons[name] = "is of type character(n), which pads with blanks; make it text"
         elif kind == "numeric" and own and (sizes is None or not _fits(*map(int, sizes.groups()))):
-            odd[name] = f"is numeric without a precision of at most {MOST_DIGITS} digits; make it numeric(18, 2), say"
+            reasons[name] = (
+                f"is numeric without a precision of at most {MOST_DIGITS} digits; make it numeric(18, 2), say"
+            )
         elif not deterministic:
-            odd[name] = "has a collation that calls different texts equal; give it the default one"
+            reasons[name] = "has a collation that calls different texts equal; give it the default one"
         elif kind not in TYPES or not own:
-            odd[name] = f"is of type {kind}, which Utmost does not know; make it one it knows, such as text"
-    return odd
+            reasons[name] = f"is of type {kind}, which Utmost does not know; make it one it knows, such as text"
+    return reasons
 
 
 def _fits(digits: int, scale: int) -> bool:
-    """Whether every decimal number of a type is a float of ordinary size."""
+    """Whether every number of a decimal type is within the range of normal floats."""
     return digits <= MOST_DIGITS and 0 <= scale <= MOST_DIGITS
 
 
 def _executed(cursor: Any, sql: str, keys: Any, public: Mapping[str, Any]) -> Any:
-    """A statement, sent; public tables go with it as an array for each column, as who only reads makes no table.
-
-    These are the keys of a group-by, and the tables that columns are taken from.
-    """
+    """Execute a statement, with public keys and tables as array parameters: a read-only user cannot create tables."""
     tables = {**public, **({} if keys is None else {KEYS: keys})}
     if not tables:
         return cursor.execute(sql)
-    asked, values = sql.replace("%", "%%"), list[Any]()
-    for name, listed in tables.items():  # each goes in front of those before it
+    statement, values = sql.replace("%", "%%"), list[Any]()
+    for name, listed in tables.items():  # each goes in front of the earlier ones
         arrays = ", ".join(f"%s::{ARRAYS[str(kind)]}[]" for kind in listed.schema.types)
         rows = f"SELECT * FROM unnest({arrays}) AS k({', '.join(map(quoted_name, listed.column_names))})"
-        asked = with_table(name, rows, asked)
+        statement = with_table(name, rows, statement)
         values = [*(column.to_pylist() for column in listed.columns), *values]
-    return cursor.execute(asked, values)
+    return cursor.execute(statement, values)
 
 
 def _rows(link: Link, query: str, place: Place) -> list[tuple[Any, ...]]:
-    """What the catalog says of a table."""
+    """Rows of a catalog query about a table."""
     with link.cursor() as cursor:
-        found: list[tuple[Any, ...]] = cursor.execute(query, [_quoted(place)]).fetchall()
-    return found
+        rows: list[tuple[Any, ...]] = cursor.execute(query, [_quoted(place)]).fetchall()
+    return rows
 
 
 def _quoted(place: Place) -> str:
@@ -417,10 +417,10 @@ def _quoted(place: Place) -> str:
 
 
 def _where(address: str) -> str:
-    """The address without user and password."""
+    """An address without user name and password."""
     try:
-        found = urlsplit(address)
-        return f"postgresql://{found.hostname or ''}{found.path}"
+        url = urlsplit(address)
+        return f"postgresql://{url.hostname or ''}{url.path}"
     except ValueError:
         raise InvalidInput("the address is not a URL such as postgresql://user@host/database#table.") from None
 

@@ -1,6 +1,6 @@
-"""Arrow columns in types, and with values, that DuckDB reads without fail.
+"""Convert Arrow columns to types and values that DuckDB reads without errors.
 
-What becomes of a column depends on its type alone; what a value cannot be read as is null, and never an error.
+The conversion depends on the type of the column alone. A value that does not fit becomes null, never an error.
 """
 
 from __future__ import annotations
@@ -12,44 +12,44 @@ from typing import Any
 
 KNOWN_EXTENSIONS = ("arrow.uuid",)
 BATCH = 2**16
-"""Rows of a file that are looked at together."""
+"""Rows per batch when a file is copied."""
 
 
 def readable(column: Any) -> Any:
-    """An Arrow column in a type DuckDB reads without fail; which type depends on the column's type alone.
+    """Convert an Arrow column to a type that DuckDB reads without errors; the type depends on the column's type alone.
 
-    A dictionary and runs become their values (which there are is private); times and durations are counted in
-    microseconds, and what does not fit is null; so is text that is not UTF-8. Of lists, structures and the like, which
-    may hold any of these, only whether there is one can be asked: each becomes an empty value.
+    Dictionary and run-end encodings are decoded, since which values they list is private. Times and durations become
+    microseconds, null where they overflow; text that is not UTF-8 becomes null. Lists, structures and other nested
+    values, which may hold any of these, become an empty value: a query can only ask whether they are null.
     """
     import pyarrow
     import pyarrow.compute
 
-    known = pyarrow.types
+    types = pyarrow.types
     if getattr(column.type, "extension_name", "") == "arrow.bool8":  # Arrow itself cannot compare it with true
         return pyarrow.compute.not_equal(column.cast(pyarrow.int8()), 0)
     if isinstance(column.type, pyarrow.BaseExtensionType) and column.type.extension_name not in KNOWN_EXTENSIONS:
         column = column.cast(column.type.storage_type)
-    if known.is_run_end_encoded(column.type):
+    if types.is_run_end_encoded(column.type):
         column = pyarrow.compute.run_end_decode(column)
-    if known.is_dictionary(column.type):
+    if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if known.is_nested(column.type):
+    if types.is_nested(column.type):
         empty, none = (pyarrow.scalar(x, pyarrow.binary()) for x in (b"", None))
         return pyarrow.compute.if_else(column.is_valid(), empty, none)
-    if known.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
-        return _fitting(column).cast(pyarrow.timestamp("us", column.type.tz))
-    if known.is_duration(column.type) and column.type.unit in ("s", "ms"):
-        return _fitting(column).cast(pyarrow.duration("us"))
-    if known.is_string(column.type) or known.is_large_string(column.type) or known.is_string_view(column.type):
+    if types.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
+        return _microsecond_range(column).cast(pyarrow.timestamp("us", column.type.tz))
+    if types.is_duration(column.type) and column.type.unit in ("s", "ms"):
+        return _microsecond_range(column).cast(pyarrow.duration("us"))
+    if types.is_string(column.type) or types.is_large_string(column.type) or types.is_string_view(column.type):
         return pyarrow.chunked_array([_valid_text(chunk) for chunk in column.chunks], type=column.type)
-    if known.is_decimal(column.type):
+    if types.is_decimal(column.type):
         return pyarrow.chunked_array([_valid_decimals(chunk) for chunk in column.chunks], type=column.type)
     return column
 
 
-def _fitting(column: Any) -> Any:
-    """Times or durations in seconds or milliseconds, null where microseconds do not fit into 64 bits."""
+def _microsecond_range(column: Any) -> Any:
+    """Times or durations in seconds or milliseconds, null where microseconds would overflow 64 bits."""
     import pyarrow
     import pyarrow.compute
 
@@ -74,7 +74,7 @@ def _valid_text(chunk: Any) -> Any:
 
 
 def _valid_decimals(chunk: Any) -> Any:
-    """Decimal numbers, null where one has more digits than its type: DuckDB would take another row's in its place."""
+    """Decimal numbers, null where one has more digits than its type: DuckDB would return another row's instead."""
     import pyarrow
 
     try:
@@ -86,8 +86,8 @@ def _valid_decimals(chunk: Any) -> Any:
     _, stored = chunk.buffers()
     units = (stored[i * width : (i + 1) * width] for i in range(chunk.offset, chunk.offset + len(chunk)))
     fits = [abs(int.from_bytes(bytes(unit), "little", signed=True)) < most for unit in units]
-    known = [one and there for one, there in zip(fits, chunk.is_valid().to_pylist(), strict=True)]
-    _, bits = pyarrow.array(known, pyarrow.bool_()).buffers()
+    validity = [fit and valid for fit, valid in zip(fits, chunk.is_valid().to_pylist(), strict=True)]
+    _, bits = pyarrow.array(validity, pyarrow.bool_()).buffers()
     return pyarrow.Array.from_buffers(chunk.type, len(chunk), [bits, stored.slice(chunk.offset * width)])
 
 
@@ -98,8 +98,8 @@ def _decoded(value: bytes) -> str | None:
         return None
 
 
-def repaired(file: Path, folder: str) -> Path:
-    """A copy of a Parquet file, in a private folder, of which DuckDB can read every value; others are null."""
+def repaired_copy(file: Path, folder: str) -> Path:
+    """Copy a Parquet file to a private folder, with null in place of values that DuckDB cannot read."""
     import pyarrow
     import pyarrow.parquet
 

@@ -1,9 +1,9 @@
-"""Public rows of extreme values, on which a statement is run before anything is spent on it.
+"""Public rows of extreme values, on which every statement is rehearsed before anything is spent on it.
 
-Every column of the made-up table holds what its type can hold at the edges: the least and the greatest value, 0 and
--0.0, NaN, infinities, the longest and the strangest texts, the first and the last dates, null. Each row is there twice,
-so that extremes meet in one group, and public keys of a rehearsal hold extremes, too, so that they meet in joins. What
-a type cannot hold of the list below is null in its column.
+Every column of the made-up table holds the extreme values of its type: the least and the greatest number, 0 and -0.0,
+NaN, infinities, very long and unusual texts, the first and the last dates, null. Each row occurs twice, so that
+extremes meet in one group; the public keys of a rehearsal contain extremes, too, so that they meet in joins. A value of
+the list below that does not fit a column's type is null there.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ TEXTS += ["1d", "0x10", "1_000", " 7 ", "+5", "٣", "1e400", "00000000-0000-0000
 EXTREMES: tuple[str, ...] = tuple(
     dict.fromkeys(["0", "1", "-1", "2", *WHOLE, *DECIMALS, *FRACTIONS, *FLOATS, *DATES, *TIMES, *TEXTS])
 )
-"""What columns are made of, as text that an engine reads into every type it can."""
+"""Extreme values as text, which an engine casts to the type of each column."""
 PLACES = ("dimension", "place")
-"""Columns of a table of keys that say which list a key is of, and where it stands there."""
+"""Columns of a table of keys: which list a key belongs to, and its position there."""
 LONG = 100_000
-"""Characters of the longest text."""
+"""Length of the longest text, in characters."""
 
 
 def extreme_keys(keys: Any, few: int = 3) -> Any:
-    """Some of the public keys of a statement, and beside them the extremes of their types, as an Arrow table."""
+    """Some of the public keys of a statement, followed by the extreme values of their types, as an Arrow table."""
     import datetime
 
     import pyarrow
 
-    known: dict[str, Sequence[Any]] = {
+    extremes: dict[str, Sequence[Any]] = {
         "string": [*TEXTS, "x" * 1000],
         "int64": [-(2**63), 2**63 - 1, 0],
         "uint64": [2**64 - 1, 2**63, 0],
@@ -70,7 +70,7 @@ def extreme_keys(keys: Any, few: int = 3) -> Any:
     first = keys.slice(0, few)
     columns = []
     for name, kind in zip(keys.column_names, keys.schema.types, strict=True):
-        own = name in PLACES  # of those, the numbers of the keys themselves
-        values = first[name].to_pylist() if own else known[str(kind)]
+        own = name in PLACES  # positions must be valid, so they are those of the keys themselves
+        values = first[name].to_pylist() if own else extremes[str(kind)]
         columns.append(pyarrow.array([values[i % len(values)] for i in range(len(TEXTS))], kind))
     return pyarrow.concat_tables([first, pyarrow.table(columns, schema=keys.schema)])

@@ -1,10 +1,10 @@
-"""An opened table: what it may be asked, and the one way to the integers of an answer.
+"""An opened table: which queries it supports, and `Source.execute`, the only method that reads private rows.
 
-Only the *schema* is looked at before a spend is reserved: names and types of columns are public. What stands in the
-rows is touched by `Source.found` alone, whose failure says one fixed sentence whatever the reason.
+Before a spend is reserved, only the *schema* is read: names and types of columns are public. If `Source.execute` fails,
+its error is one fixed sentence, whatever the reason.
 
-Every engine has a source of its own in `engines`; all of them are asked with the typed expressions of `expressions`, in
-which nothing can fail, and rehearse a statement on public rows of extreme values before anything is spent.
+Every engine has its own subclass in `backends`. All of them take the typed expressions of `queries.expressions`, in
+which no row can cause an error, and rehearse a statement on public rows of extreme values before anything is spent.
 """
 
 from __future__ import annotations
@@ -33,28 +33,41 @@ FAILED = (
 CHANGED = "{!r} is gone, or not the table that was opened, with the same columns; open it, and the session, again."
 GONE = "the table cannot be read any more; is its file, or the table itself, still there, and the connection open?"
 KEYS = "public_keys"
-"""What the public keys of a group-by are called in a statement."""
+"""Name of the table of public keys in a statement."""
 PUBLIC = "public_table_"
-"""How the names of public tables begin that columns are taken from."""
+"""Prefix of the names of joined public tables in a statement."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What an engine is asked; it yields integers under these names.
+    """A query in the engine's own form, which returns integers in these columns.
 
-    It may hold the data set's secret, and is never shown.
+    It may contain the data set's secret, and is never shown. It returns one row; or one row for each of several public
+    keys, whose position is in the column `cell`; or one row for each key in the table, with the key in the first
+    columns.
 
-    It yields one row; or one for each of some public keys, at the place that its column `cell` says; or one for each
-    key that there is, whose first columns are the key: `labels` names their types.
+    Attributes
+    ----------
+    query : str or DataFrame
+        SQL text, or a DataFrame of Spark.
+    columns : tuple of str
+        The names of the columns that it returns.
+    keys : pyarrow.Table, optional
+        The public keys that it joins.
+    size : int
+        How many groups there may be.
+    labels : tuple of str
+        The types of the key columns, where keys are read from the table.
+    trial : bool
+        Whether it is a rehearsal, which reads public rows only.
     """
 
-    asked: Any = field(repr=False)
+    query: Any = field(repr=False)
     columns: tuple[str, ...]
     keys: Any = field(default=None, repr=False, compare=False)
     size: int = 1
     labels: tuple[str, ...] = ()
     trial: bool = False
-    """Whether it is a rehearsal, which reads public rows only."""
 
 
 @dataclass(frozen=True)
@@ -66,37 +79,38 @@ class Source(ABC):
     table : Relation
         The rows with their columns, whose names and types are public.
     untyped : frozenset of str
-        Columns of text whose type nobody declared: a question may say how to read them.
+        Columns of text without a declared type: a query may cast them.
     require_unchanged : callable
-        Raises `InvalidInput` unless the table is where, what and as it was when it was opened.
+        Raises `InvalidInput` if the table is gone, or its schema has changed since it was opened.
     refused : mapping of str to str
-        Columns that no question may use, and why: the rest of the table can be asked about.
-    said : tuple of str
-        The conditions and computed columns of the table that was given, if it was not a plain one.
-    given : any
-        The Ibis table that was given, if it was one: conditions may be built from it.
+        Columns that no query may use, and why. Queries about the other columns are allowed.
+    derivation : tuple of str
+        The conditions and computed columns by which the table was derived from a base table, as text.
+    ibis_table : any
+        The Ibis table that was opened, if it was one: conditions may be built from it.
     conditions : dict
         Parsed conditions, by their text.
     public : mapping of str to pyarrow.Table
-        Public tables that the table is joined with, by the names they have in statements.
-    added : frozenset of str
-        The columns that come from public tables: they follow from the others, and do not tell rows apart.
+        Public tables that the table is joined with, by their names in statements.
+    public_columns : frozenset of str
+        The columns that come from public tables. They are functions of the other columns, so they are left out where
+        rows are told apart by their values.
     """
 
     table: Relation
     untyped: frozenset[str] = frozenset()
     require_unchanged: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
     refused: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    said: tuple[str, ...] = ()
-    given: Any = field(default=None, repr=False, compare=False)
+    derivation: tuple[str, ...] = ()
+    ibis_table: Any = field(default=None, repr=False, compare=False)
     conditions: dict[str, Expression] = field(default_factory=dict, repr=False, compare=False)
     public: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    added: frozenset[str] = frozenset()
+    public_columns: frozenset[str] = frozenset()
 
     fixed_rows = True
-    """Whether the number of rows cannot depend on what a row says, so that a total may be without noise."""
+    """Whether the number of rows is independent of the values in them, so that a total may be without noise."""
     engine = "an engine"
-    """What the engine is called."""
+    """The name of the engine in messages."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,27 +119,27 @@ class Source(ABC):
 
     @property
     def naming(self) -> str:
-        """Which columns there are, for an error; unless a file may lack its header, and a person's entries be shown."""
+        """List the columns for an error message, unless they may be a person's entries in a file without a header."""
         if self.untyped and not all(name.replace(" ", "_").isidentifier() for name in self.untyped):
             return "the first line of the file must name the columns"
         return f"the columns are {', '.join(self.columns)}"
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of what is asked about, beside the data set's name: columns, types, and the rows taken.
+        """A hash of the schema and of the derivation: columns, their types, filters and computed columns.
 
-        Two tables that filter or project one base table differently are different, and so is a file read with other
-        types; which file or frame it is, the data set's name says.
+        Two tables that filter or project one base table differently have different fingerprints, and so has a file read
+        with other types. Which file or frame it is follows from the data set's name.
         """
-        known = {
+        content = {
             "columns": [[name, str(kind)] for name, kind in self.table.columns.items()],
             "untyped": sorted(self.untyped),
-            "rows": "; ".join(self.said) or None,
+            "rows": "; ".join(self.derivation) or None,
         }
-        return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
     def column(self, name: Any) -> Expression:
-        """A column of the table; an error that names all of them if there is none of this name."""
+        """A column of the table; raises `InvalidInput`, with the list of columns, if there is none of this name."""
         if not isinstance(name, str) or name not in self.columns:
             raise InvalidInput(f"there is no column {shown(name)}; {self.naming}.")
         self.require_readable({name})
@@ -136,16 +150,16 @@ class Source(ABC):
         return self.table.columns.get(name) if isinstance(name, str) else None
 
     def require_readable(self, names: Iterable[str]) -> None:
-        """Refuse columns whose type has rules of its own, where a question uses them."""
+        """Refuse columns that no query may use, such as those of a type that engines treat differently."""
         for name in names:
             if name in self.refused:
                 raise InvalidInput(f"column {name!r} {self.refused[name]}.")
 
-    def proved(self, value: Expression) -> Expression:
-        """A value that somebody wrote, if it looks at the row and this engine can be asked for it."""
-        used = columns_of(value)
-        self.require_readable(used)
-        if not used:
+    def require_supported(self, value: Expression) -> Expression:
+        """Return a user's expression if it reads a column and means the same on this engine as on the others."""
+        names = columns_of(value)
+        self.require_readable(names)
+        if not names:
             raise InvalidInput(
                 "it looks at no column, so it is the same for every row: leave such a condition out (an empty one "
                 "takes all rows)."
@@ -159,7 +173,7 @@ class Source(ABC):
         return
 
     def statement(self, query: Relation, keys: Any = None, size: int = 1, labels: tuple[str, ...] = ()) -> Statement:
-        """A query as this engine is asked it, rehearsed: what fails here fails whatever the rows, so it is public.
+        """Translate a query for this engine and rehearse it: what fails here fails whatever the rows, so it is public.
 
         Parameters
         ----------
@@ -169,48 +183,48 @@ class Source(ABC):
         size : int
             How many groups there may be.
         labels : tuple of str
-            The types of the first columns, where these are keys found in the table.
+            The types of the first columns, where these are keys read from the table.
         """
         self.require_unchanged()
         try:
             return self.prepared(query, keys, size, labels)
         except UtmostError:
             raise
-        except Exception:  # the engine's words would show the statement, and with it the secret
+        except Exception:  # the engine's message would show the statement, and with it the secret
             pass
-        raise InvalidInput(self._unaskable)
+        raise InvalidInput(self._not_supported)
 
     @abstractmethod
     def prepared(self, query: Relation, keys: Any, size: int, labels: tuple[str, ...]) -> Statement:
-        """A query as this engine is asked it, once it has passed its rehearsal."""
+        """Translate a query for this engine, and run its rehearsal unless it has passed before."""
 
     @abstractmethod
-    def is_there(self) -> bool:
-        """Whether the engine answers at all."""
+    def is_reachable(self) -> bool:
+        """Whether the engine responds to a trivial query."""
 
     @property
-    def _unaskable(self) -> str:
-        if not self.is_there():
+    def _not_supported(self) -> str:
+        if not self.is_reachable():
             return GONE
         return (
             f"{self.engine} cannot be asked this question, whatever the rows; compare columns with values of their own "
             "type and range, or ask it of a table with plainer types."
         )
 
-    # ---- what touches the rows ----
+    # ---- reading private rows ----
 
-    def found(self, statement: Statement) -> Mapping[str, Any]:
-        """What a statement finds: integers, or columns of them where it is by keys, public ones or found ones."""
+    def execute(self, statement: Statement) -> Mapping[str, Any]:
+        """Run a statement on the private rows: integers by name, or columns of them where it groups by keys."""
         try:
             if statement.labels:
                 return self._labelled(statement)
             return self._integers(statement) if statement.keys is None else self._by_keys(statement)
         except Exception as problem:
             failed = EngineFailed(FAILED, problem)
-        raise failed  # outside the except: no chain of causes that would repeat the engine's words
+        raise failed  # outside the except: no chain of causes that would repeat the engine's message
 
     def reconnect(self) -> None:
-        """Make ready to run a statement once more: a connection that was lost is made again, where that is possible."""
+        """Prepare to run a statement again after a failure: reconnect, where that is possible."""
         return
 
     @abstractmethod
@@ -219,18 +233,18 @@ class Source(ABC):
 
     @abstractmethod
     def all_rows(self, statement: Statement) -> list[Integers]:
-        """The columns of an aggregation by keys, as whole numbers."""
+        """The columns of an aggregation by public keys, as integers."""
 
     @abstractmethod
     def all_columns(self, statement: Statement) -> list[Any]:
-        """The columns of a statement whose rows have labels: Arrow's, or lists of one list."""
+        """The columns of an aggregation by keys read from the table: Arrow columns, or each as a list of one list."""
 
     def _integers(self, statement: Statement) -> dict[str, int]:
         row = self.one_row(statement)
         return {name: int(value or 0) for name, value in zip(statement.columns, row, strict=True)}
 
     def _by_keys(self, statement: Statement) -> dict[str, Integers]:
-        """The rows of an aggregation by public keys, in the order of the keys; where there is none, 0."""
+        """The columns of an aggregation by public keys, in the order of the keys; 0 for keys without rows."""
         cell, *numbers = self.all_rows(statement)
         sums = {}
         for name, column in zip(statement.columns[1:], numbers, strict=True):
@@ -239,7 +253,7 @@ class Source(ABC):
         return sums
 
     def _labelled(self, statement: Statement) -> dict[str, Any]:
-        """The rows of an aggregation by keys found in the table, as Arrow columns: private, keys and all."""
+        """The columns of an aggregation by keys read from the table, as Arrow columns; the keys are private, too."""
         import pyarrow
 
         kinds = [*statement.labels, *("int64" for _ in statement.columns[len(statement.labels) :])]
@@ -251,16 +265,16 @@ class Source(ABC):
 
 
 def arrow_types(kinds: Iterable[str]) -> list[Any]:
-    """Arrow's types of keys and numbers, by their names."""
+    """Arrow types of keys and numbers, by their names."""
     import pyarrow
 
-    known = {"string": pyarrow.string(), "int64": pyarrow.int64(), "uint64": pyarrow.uint64(), "bool": pyarrow.bool_()}
-    known |= {"double": pyarrow.float64(), "date32[day]": pyarrow.date32()}
-    return [known[kind] for kind in kinds]
+    types = {"string": pyarrow.string(), "int64": pyarrow.int64(), "uint64": pyarrow.uint64(), "bool": pyarrow.bool_()}
+    types |= {"double": pyarrow.float64(), "date32[day]": pyarrow.date32()}
+    return [types[kind] for kind in kinds]
 
 
 def as_column(name: Any) -> str:
-    """The name of a column as plain text."""
+    """Return the name of a column as plain text; raises `InvalidInput` if it is not text."""
     if not isinstance(name, str):
         raise InvalidInput(f"the column is {shown(name)}; give its name.")
     return str(plain(name))

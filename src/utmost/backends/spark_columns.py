@@ -1,20 +1,20 @@
-"""Typed expressions as PySpark columns that mean what they mean in DuckDB, with Spark's ANSI rules and without them.
+"""Translate typed expressions into PySpark columns that mean the same as in DuckDB, with and without ANSI mode.
 
 No text is parsed by Spark and no Python runs in the cluster: every operation becomes a call of PySpark. SQL text would
-not do: settings of the user's session change how Spark reads it, such as ANSI mode and its reserved words, escapes in
-texts, and whether double quotes are around a name or a text; a tree of calls has one meaning. Where Spark differs from
-DuckDB, or fails, the difference is written out here:
+not do: settings of the user's session change how Spark parses it, such as ANSI mode and its reserved words, escapes in
+texts, and whether double quotes enclose a name or a text; a tree of calls has one meaning. Where Spark differs from
+DuckDB, or fails, the translation makes up for it:
 
-* whole numbers that overflow raise under ANSI rules and wrap without: BIGINT computes what provably fits by the ranges
-  of types, DECIMAL(38, 0) the rest;
+* integers that overflow raise under ANSI rules and wrap without: BIGINT computes what provably fits by the ranges of
+  types, DECIMAL(38, 0) the rest;
 * a cast that does not fit raises, or gives another number: only what provably fits is cast;
-* NaN equals NaN and lies above everything: it is null when a column enters (`spark_types`);
+* NaN equals NaN and lies above everything: it becomes null when a column is read (`spark_types`);
 * sums of BIGINT raise or wrap: they are added in parts that fit whatever the rows;
 * FLOOR of a DOUBLE is a BIGINT, and no other number beyond its ends: those have no fraction, and stay as they are;
 * row numbers are INT, and overflow: rows are counted instead;
 * times are compared without a zone (TIMESTAMP_NTZ), or as instants; a literal never goes through the session's zone.
 
-What could not mean the same is refused by `require_same_meaning` before anything is read.
+What cannot have the same meaning is refused by `require_same_meaning` before anything is read.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from utmost.queries.expressions.values import Expression
 from utmost.queries.expressions.values import literal as whole_number
 
 PARTS = {"day": "dayofmonth"}
-"""Parts of dates whose function has another name."""
+"""Parts of dates whose function has a different name in PySpark."""
 ARROW = {
     **{"string": "string", "bool": "boolean", "date32[day]": "date", "int64": "bigint", "double": "double"},
     "decimal128(38, 0)": WIDE,
 }
-"""Types of keys, as Arrow and Spark name them."""
+"""Spark types of keys, by their Arrow types."""
 PART = 63 - (MOST_ROWS.bit_length() - 1)
-"""Bits of a part of a number that is added: a sum of these over all rows fits 64 bits."""
+"""Bits of a number that are added together: a sum of such parts over all rows fits 64 bits."""
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     **{"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
     **{"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv},
@@ -50,7 +50,7 @@ SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Spark:
-    """A Spark session as an engine, with the functions that make columns for it: classic or Connect.
+    """A Spark session, classic or Connect, with the functions that make its columns.
 
     Attributes
     ----------
@@ -74,14 +74,14 @@ class Spark:
 
         table = _signed(table)
         kinds = ", ".join(f"{quoted(one.name)} {ARROW[str(one.type)]}" for one in table.schema)
-        if int(pyspark.__version__.partition(".")[0]) < 4:  # which takes no Arrow table; a server may be newer
+        if int(pyspark.__version__.partition(".")[0]) < 4:  # takes no Arrow table, even if the server does
             rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
             return self.session.createDataFrame(list(rows), kinds)
         return self.session.createDataFrame(table, kinds)
 
 
 def _signed(table: Any) -> Any:
-    """An Arrow table whose whole numbers without a sign, which Spark has not, are decimal numbers."""
+    """Convert unsigned 64-bit integers, which Spark lacks, to decimal numbers."""
     import pyarrow
 
     wide = pyarrow.decimal128(38, 0)
@@ -90,15 +90,15 @@ def _signed(table: Any) -> Any:
 
 
 class Columns:
-    """Makes columns of expressions, of those that are built alike one: a column takes PySpark a millisecond or two.
+    """Translates expressions; equal ones share a column, because PySpark takes a millisecond or two to make one.
 
     Parameters
     ----------
     spark : Spark
-        Whose functions make them.
+        The session whose functions are called.
     plain : Columns, optional
-        Makes columns of expressions as they are. Where it is given, conditions that somebody wrote are taken as true
-        here, and all branches of what they guard are computed: how a statement is rehearsed.
+        Translates expressions as they are. If given, this object takes conditions of the user's as true and computes
+        all branches of what they guard, which is how a statement is rehearsed.
     """
 
     def __init__(self, spark: Spark, plain: Columns | None = None) -> None:
@@ -109,7 +109,7 @@ class Columns:
         self._conditional: dict[Expression, bool] = {}
 
     def column(self, value: Expression) -> Any:
-        """The PySpark column of an expression, whose type is Spark's for its own: see `type_name`."""
+        """The PySpark column of an expression, of the Spark type that `type_name` gives for its type."""
         value = self._first_alike(value)
         if value not in self._made:
             if self.plain is not None and not self._has_condition(value):
@@ -121,7 +121,7 @@ class Columns:
         return self._made[value]
 
     def _first_alike(self, value: Expression) -> Expression:
-        """The first of the expressions that are built alike."""
+        """The first expression that was built like this one."""
         if value not in self._first:
             parts = tuple(id(self._first_alike(part)) for part in value.parts)
             key = value.op, value.type, type(value.value), value.value, parts
@@ -129,25 +129,25 @@ class Columns:
         return self._first[value]
 
     def _has_condition(self, value: Expression) -> bool:
-        """Whether a condition that somebody wrote is part of an expression."""
+        """Whether an expression contains a condition of the user's."""
         if value not in self._conditional:
             below = [self._has_condition(part) for part in value.parts]
             self._conditional[value] = value.op == "condition" or any(below)
         return self._conditional[value]
 
     def cast(self, value: Expression, name: str) -> Any:
-        """An expression as a type of Spark's that holds it."""
-        made = self.column(value)
-        return made if type_name(value.type) == name else made.cast(name)
+        """The column of an expression, cast to a Spark type that holds its values."""
+        column = self.column(value)
+        return column if type_name(value.type) == name else column.cast(name)
 
     def _one_width(self, *values: Expression) -> list[Any]:
-        """Whole numbers of different widths as the widest; other values as they are."""
+        """The columns of expressions: integers in the widest of their types, other values as they are."""
         wide = any(value.type.is_wide for value in values)
         return [self.cast(value, WIDE) if wide else self.column(value) for value in values]
 
-    def _narrowed(self, found: Any, kind: Type, parts: tuple[Expression, ...]) -> Any:
-        """What was computed of wide numbers, in the type of the result."""
-        return found.cast("bigint") if any(part.type.is_wide for part in parts) and not kind.is_wide else found
+    def _narrowed(self, column: Any, kind: Type, parts: tuple[Expression, ...]) -> Any:
+        """Cast a column that was computed from wide integers to BIGINT, if the type of the result is not wide."""
+        return column.cast("bigint") if any(part.type.is_wide for part in parts) and not kind.is_wide else column
 
     def _column(self, value: Expression) -> Any:
         return self.functions.col(quoted(value.value))
@@ -185,7 +185,7 @@ class Columns:
     def _in(self, value: Expression) -> Any:
         this, *options = self._one_width(*value.parts)
         if value.parts[0].type.kind == "float":
-            this = this + 0.0  # of many options Spark makes a set, in which -0.0 is not 0.0
+            this = this + 0.0  # with many options Spark uses a set, in which -0.0 is not 0.0
         return this.isin(options)
 
     def _like(self, value: Expression) -> Any:
@@ -211,26 +211,26 @@ class Columns:
         results = [self.cast(result, name) for result in (*pairs[1::2], default)]
         if self.plain is not None and pairs[0].op == "condition":
             return self.functions.least(*results) if value.type.is_number else results[0]
-        chosen = self.functions
+        branches = self.functions
         for condition, result in zip(pairs[::2], results, strict=False):
-            chosen = chosen.when(self.column(condition), result)
-        return chosen.otherwise(results[-1])
+            branches = branches.when(self.column(condition), result)
+        return branches.otherwise(results[-1])
 
     def _coalesce(self, value: Expression) -> Any:
         return self.functions.coalesce(*(self.cast(part, type_name(value.type)) for part in value.parts))
 
     def _least(self, value: Expression) -> Any:
-        """In the widest type, and then in that of the result, which a literal may bound."""
+        """Compute in the widest type, then cast to that of the result, whose range a literal may bound."""
         parts = self._one_width(*value.parts)
-        found = getattr(self.functions, value.op)(*parts) if len(parts) > 1 else parts[0]
-        return self._narrowed(found, value.type, value.parts)
+        extreme = getattr(self.functions, value.op)(*parts) if len(parts) > 1 else parts[0]
+        return self._narrowed(extreme, value.type, value.parts)
 
     _greatest = _least
 
     def _clamp(self, value: Expression) -> Any:
         this, low, high = self._one_width(*value.parts)
-        found = self.functions.when(this < low, low).when(this > high, high).otherwise(this)
-        return self._narrowed(found, value.type, value.parts)
+        column = self.functions.when(this < low, low).when(this > high, high).otherwise(this)
+        return self._narrowed(column, value.type, value.parts)
 
     # ---- numbers ----
 
@@ -238,8 +238,8 @@ class Columns:
         if value.type.kind == "integer":
             wide = value.type.is_wide or any(part.type.is_wide for part in value.parts)
             left, right = (self.cast(part, WIDE if wide else "bigint") for part in value.parts)
-            found = SIGNS[value.op](left, right)  # of two DECIMAL(38, 0) one of these again
-            return found.cast("bigint") if wide and not value.type.is_wide else found
+            column = SIGNS[value.op](left, right)  # two DECIMAL(38, 0) give a DECIMAL(38, 0)
+            return column.cast("bigint") if wide and not value.type.is_wide else column
         left, right = map(self.column, value.parts)
         return SIGNS[value.op](left, right)
 
@@ -295,16 +295,16 @@ class Columns:
         return self.functions.md5(self.column(value.parts[0]).cast("binary"))
 
     def _place_in(self, value: Expression) -> Any:
-        found = self.functions.position(self.column(value.parts[0]), self.functions.lit(value.value))
-        return found.cast("bigint")
+        place = self.functions.position(self.column(value.parts[0]), self.functions.lit(value.value))
+        return place.cast("bigint")
 
     # ---- over many rows ----
 
     def _sum(self, value: Expression) -> Any:
-        """A sum of whole numbers, exact for tables of up to 2^48 rows: in parts of 15 bits, each added in 64.
+        """A sum of integers, exact for tables of up to 2^48 rows: numbers are split into parts of 15 bits, added in 64.
 
         There are as many parts as the range of the numbers needs: one, if they are clamped below 2^15. A sum of sums
-        is no larger than the sum of all rows, and added in the type that holds this.
+        is no larger than the sum of all rows, and is computed in the type of that sum.
         """
         part = value.parts[0]
         if max(-value.type.low, value.type.high) > WIDEST:
@@ -327,7 +327,7 @@ class Columns:
         return self.functions.count(self.column(value.parts[0]) if value.parts else self.functions.lit(1))
 
     def _over(self, value: Expression, operands: int) -> Any:
-        """The rows that have the same values, up to this one in an order or all."""
+        """The window of rows with the same values: all of them, or those up to this row in an order."""
         several, ordered = value.value
         rest = [self.column(part) for part in value.parts[operands:]]
         window, over = self.spark.window, self.spark.window.partitionBy(*rest[:several])
@@ -347,13 +347,13 @@ class Columns:
 
 
 def grouped_by(window: Expression) -> list[Expression]:
-    """The values by which a value over several rows is computed."""
+    """The expressions by which a window function is partitioned."""
     operands = 0 if window.op == "over_number" else 1
     return list(window.parts[operands : operands + window.value[0]])
 
 
 def require_same_meaning(node: Expression) -> None:
-    """Refuse what Spark computes in another way than DuckDB."""
+    """Refuse operations that Spark computes differently from DuckDB."""
     source = node.parts[0].type if node.parts else node.type
     if node.op == "ilike":
         _refuse("ILIKE", "Spark and DuckDB change the case of some letters differently; use LIKE")
@@ -373,7 +373,7 @@ def require_same_meaning(node: Expression) -> None:
 
 
 def all_true(conditions: list[Any]) -> Any:
-    """That all of some conditions hold."""
+    """The conjunction of conditions."""
     return reduce(operator.and_, conditions)
 
 

@@ -1,4 +1,4 @@
-"""Relations as PySpark frames: the aggregations that questions make, from the rows to a few integers."""
+"""Translate relations into PySpark DataFrames: the aggregations of queries, from the rows to a few integers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from utmost.queries.expressions.values import Expression
 
 
 class Frames:
-    """Makes frames of one query; a relation that is used twice is made once.
+    """Translates the relations of one query; a relation that is used twice is translated once.
 
     Parameters
     ----------
     query : Relation
     columns : Columns
-        Makes the columns.
+        Translates expressions.
     rows : DataFrame
         The private table, or rows of a rehearsal.
     stored : mapping of str to Column
@@ -27,7 +27,7 @@ class Frames:
     public : mapping of str to DataFrame
         The public tables, by the names that the query joins them under.
     trial : bool
-        Whether the rows are those of a rehearsal, a few in one part: then nothing is moved between workers.
+        Whether the rows are those of a rehearsal, in one partition: then nothing is moved between workers.
     """
 
     def __init__(
@@ -40,65 +40,65 @@ class Frames:
         trial: bool = False,
     ) -> None:
         self.columns, self.rows, self.stored, self.public, self.trial = columns, rows, stored, public, trial
-        self.functions, self.needed = columns.functions, rel.needed(query)
+        self.functions, self.needed = columns.functions, rel.columns_used(query)
         self._made: dict[rel.Relation, Any] = {}
 
     @property
     def _one(self) -> Any:
-        """A column for rows that are counted only."""
+        """A constant column, where rows are only counted."""
         return self.functions.lit(1).alias("one")
 
-    def frame(self, one: rel.Relation) -> Any:
+    def frame(self, relation: rel.Relation) -> Any:
         """The frame of a relation, with the columns that the query uses."""
-        if one not in self._made:
-            used = [name for name in one.columns if name in self.needed[id(one)]]
-            self._made[one] = getattr(self, f"_{type(one).__name__.lower()}")(one, used)
-        return self._made[one]
+        if relation not in self._made:
+            used = [name for name in relation.columns if name in self.needed[id(relation)]]
+            self._made[relation] = getattr(self, f"_{type(relation).__name__.lower()}")(relation, used)
+        return self._made[relation]
 
-    def _rows(self, one: rel.Rows, used: list[str]) -> Any:
+    def _rows(self, relation: rel.Rows, used: list[str]) -> Any:
         entered = [entering(self.functions, name, self.stored[name]).alias(name) for name in used]
         return self.rows.select(*(entered or [self._one]))
 
-    def _public(self, one: rel.Public, used: list[str]) -> Any:
-        return self.functions.broadcast(self.public[one.name])  # to every worker, rather than rows to a key
+    def _public(self, relation: rel.Public, used: list[str]) -> Any:
+        return self.functions.broadcast(self.public[relation.name])  # send keys to all workers, not rows to the keys
 
-    def _select(self, one: rel.Select, used: list[str]) -> Any:
-        below, values = self.frame(one.parent), {name: one.values[name] for name in used}
+    def _select(self, relation: rel.Select, used: list[str]) -> Any:
+        below, values = self.frame(relation.parent), {name: relation.values[name] for name in used}
         windows = [part for value in values.values() for part in value.walk() if part.op.startswith("over_")]
-        if windows and not self.trial:  # once by what all of them are by, and not once for each of them
+        if windows and not self.trial:  # partition once by their common columns, instead of once for each window
             by = [[part.value for part in grouped_by(window) if part.op == "column"] for window in windows]
             common = [name for name in by[0] if all(name in names for names in by)]
             if common:
                 below = below.repartition(*(self.functions.col(quoted(name)) for name in common))
         return below.select(*(self._named(values) or [self._one]))
 
-    def _filter(self, one: rel.Filter, used: list[str]) -> Any:
-        return self.frame(one.parent).filter(all_true([self.columns.column(part) for part in one.conditions]))
+    def _filter(self, relation: rel.Filter, used: list[str]) -> Any:
+        return self.frame(relation.parent).filter(all_true([self.columns.column(part) for part in relation.conditions]))
 
-    def _aggregate(self, one: rel.Aggregate, used: list[str]) -> Any:
-        numbers = {name: one.numbers[name] for name in used if name in one.numbers}
-        made = self._named(numbers) or [self.functions.count(self.functions.lit(1)).alias("one")]
-        return self.frame(one.parent).groupBy(*(quoted(name) for name in one.by)).agg(*made)
+    def _aggregate(self, relation: rel.Aggregate, used: list[str]) -> Any:
+        numbers = {name: relation.numbers[name] for name in used if name in relation.numbers}
+        aggregates = self._named(numbers) or [self.functions.count(self.functions.lit(1)).alias("one")]
+        return self.frame(relation.parent).groupBy(*(quoted(name) for name in relation.by)).agg(*aggregates)
 
-    def _join(self, one: rel.Join, used: list[str]) -> Any:
-        on = all_true([self.columns.column(part) for part in one.on])
-        return self.frame(one.left).join(self.frame(one.right), on, one.how)
+    def _join(self, relation: rel.Join, used: list[str]) -> Any:
+        on = all_true([self.columns.column(part) for part in relation.on])
+        return self.frame(relation.left).join(self.frame(relation.right), on, relation.how)
 
-    def _union(self, one: rel.Union, used: list[str]) -> Any:
-        sides = ((self.frame(side), self._widened(one, side, used)) for side in (one.left, one.right))
+    def _union(self, relation: rel.Union, used: list[str]) -> Any:
+        sides = ((self.frame(side), self._widened(relation, side, used)) for side in (relation.left, relation.right))
         return self.joined(*(frame.select(*(widened or [self._one])) for frame, widened in sides))
 
     def joined(self, left: Any, right: Any) -> Any:
-        """The rows of two frames, those of a rehearsal in one part."""
+        """The union of two frames, in one partition for a rehearsal."""
         both = left.union(right)
         return both.coalesce(1) if self.trial else both
 
-    def _widened(self, one: rel.Union, side: rel.Relation, used: list[str]) -> list[Any]:
-        """The columns of one side of a union in types that hold both sides'."""
-        return [self.columns.cast(side[name], type_name(one.columns[name])).alias(name) for name in used]
+    def _widened(self, relation: rel.Union, side: rel.Relation, used: list[str]) -> list[Any]:
+        """The columns of one side of a union, cast to types that hold the values of both sides."""
+        return [self.columns.cast(side[name], type_name(relation.columns[name])).alias(name) for name in used]
 
     def _named(self, values: Mapping[str, Expression]) -> list[Any]:
-        """Columns under their names; one that has its name already is not named again, which is a call of Spark's."""
+        """Columns under their names; a column that has its name already needs no further call of PySpark."""
         return [
             self.columns.column(value)
             if value.op == "column" and value.value == name
@@ -108,18 +108,17 @@ class Frames:
 
 
 def assumes(query: rel.Relation) -> bool:
-    """Whether a query has conditions that somebody wrote, which a rehearsal takes as true."""
-    return any(
-        part.op == "condition" for one in rel.walk(query) for value in rel.expressions(one) for part in value.walk()
-    )
+    """Whether a query has conditions of the user's, which a rehearsal also runs as always true."""
+    values = [value for relation in rel.walk(query) for value in rel.expressions(relation)]
+    return any(part.op == "condition" for value in values for part in value.walk())
 
 
-def digest(query: rel.Relation, *others: str) -> str:
-    """A hash of all that a query says: queries that are built alike have the same, and no others."""
-    hashed, numbers = hashlib.sha256(repr(others).encode()), dict[int, int]()
+def digest(query: rel.Relation, *settings: str) -> str:
+    """A hash of the structure of a query: two queries have the same hash if and only if they are built alike."""
+    hashed, numbers = hashlib.sha256(repr(settings).encode()), dict[int, int]()
 
-    def write(thing: Any, *said: Any) -> int:
-        hashed.update(repr(said).encode())
+    def write(thing: Any, *fields: Any) -> int:
+        hashed.update(repr(fields).encode())
         return numbers.setdefault(id(thing), len(numbers))
 
     def of_value(value: Expression) -> int:
@@ -127,13 +126,13 @@ def digest(query: rel.Relation, *others: str) -> str:
             return numbers[id(value)]
         return write(value, value.op, value.type, value.value, [of_value(part) for part in value.parts])
 
-    def of_relation(one: rel.Relation) -> int:
-        if id(one) in numbers:
-            return numbers[id(one)]
-        parents = [of_relation(parent) for parent in rel.parents(one)]
-        values = [of_value(value) for value in rel.expressions(one)]
-        said = getattr(one, "by", None), getattr(one, "how", None), getattr(one, "name", None)
-        return write(one, type(one).__name__, list(one.columns.items()), parents, values, said)
+    def of_relation(relation: rel.Relation) -> int:
+        if id(relation) in numbers:
+            return numbers[id(relation)]
+        parents = [of_relation(parent) for parent in rel.parents(relation)]
+        values = [of_value(value) for value in rel.expressions(relation)]
+        arguments = getattr(relation, "by", None), getattr(relation, "how", None), getattr(relation, "name", None)
+        return write(relation, type(relation).__name__, list(relation.columns.items()), parents, values, arguments)
 
     of_relation(query)
     return hashed.hexdigest()

@@ -1,7 +1,7 @@
-"""One aggregation run by Spark: its stages as a bar on a terminal, and Ctrl-C ends it in the cluster, too.
+"""Run one aggregation on Spark, with a progress bar on a terminal; Ctrl-C also cancels the job in the cluster.
 
-The job runs in a thread of its own, under a name of its own, so that what waits for it can watch and cancel it. What
-has been spent on it stays spent: the ledger was charged before. What Spark says of it is written to no log.
+The job runs in a thread of its own, under a name of its own, so that the waiting thread can watch and cancel it. Its
+spend remains charged: the ledger was written before. Spark's messages about it are kept out of all logs.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from typing import Any
 from utmost.backends.spark_columns import Spark
 
 PATIENCE = 2.0
-"""Seconds before a bar is shown: most jobs are over by then."""
+"""Seconds before a bar is shown: most jobs have finished by then."""
 LOOK = 0.2
-"""Seconds between two looks at a job."""
+"""Seconds between two looks at the progress of a job."""
 WIDTH = 30
 ENDING = 10.0
-"""Seconds that a cancelled job has to end before it is left alone."""
+"""Seconds to wait for a cancelled job to end."""
 LOGGERS = ("pyspark.sql.connect.logging", "DataFrameQueryContextLogger", "SQLQueryContextLogger")
-"""Where PySpark writes every error that reaches it, with Spark's words for it: a value of a row may be among them."""
+"""Loggers to which PySpark writes every error with Spark's message, which may contain values of rows."""
 SHOWN = threading.Event()
-"""Whether a bar has the terminal's line, in which others would write, too."""
+"""Set while a bar occupies the current line of the terminal."""
 _unlogged: ContextVar[bool] = ContextVar("unlogged", default=False)
 
 
 def rows_of(spark: Spark, frame: Any) -> list[Any]:
-    """The rows of a frame that has a few, in the order of Spark; `KeyboardInterrupt` cancels the job."""
-    found: list[list[Any]] = []
+    """Collect the rows of a small frame, in Spark's order; `KeyboardInterrupt` cancels the job."""
+    results: list[list[Any]] = []
     failed: list[BaseException] = []
     name = f"utmost-{uuid.uuid4().hex}"
 
     def work() -> None:
         try:
             with unlogged(), _named(spark, name):
-                found.append(frame.collect())
+                results.append(frame.collect())
         except BaseException as reason:
             failed.append(reason)
 
@@ -47,7 +47,7 @@ def rows_of(spark: Spark, frame: Any) -> list[Any]:
     thread.start()
     try:
         with _watched(spark, name):
-            while thread.is_alive():  # nothing of Spark's here: an interrupt would break into the middle of a call
+            while thread.is_alive():  # no call of Spark here: an interrupt would break into the middle of it
                 thread.join(LOOK)
     except BaseException:
         with contextlib.suppress(Exception):
@@ -56,17 +56,17 @@ def rows_of(spark: Spark, frame: Any) -> list[Any]:
         raise
     if failed:
         raise failed[0]
-    return found[0]
+    return results[0]
 
 
 @contextlib.contextmanager
 def unlogged() -> Iterator[None]:
-    """Meanwhile, what goes wrong in this thread is written to none of PySpark's logs; what others do is."""
-    with contextlib.suppress(ImportError):  # PySpark 3.5 writes none of its own accord
+    """Keep errors of this thread out of PySpark's logs; other threads log as usual."""
+    with contextlib.suppress(ImportError):  # PySpark 3.5 logs nothing by default
         from pyspark.logger import PySparkLogger
 
         for name in LOGGERS:
-            PySparkLogger.getLogger(name).addFilter(_is_told)
+            PySparkLogger.getLogger(name).addFilter(_is_logged)
     token = _unlogged.set(True)
     try:
         yield
@@ -74,12 +74,12 @@ def unlogged() -> Iterator[None]:
         _unlogged.reset(token)
 
 
-def _is_told(record: Any) -> bool:
+def _is_logged(record: Any) -> bool:
     return not _unlogged.get()
 
 
 def _thread(spark: Spark, work: Any) -> threading.Thread:
-    """A thread whose jobs have the properties of this one's, such as the scheduler's pool."""
+    """A thread whose jobs inherit the properties of this one's, such as the scheduler's pool."""
     if spark.connect:
         return threading.Thread(target=work, daemon=True)
     from pyspark import InheritableThread
@@ -91,7 +91,7 @@ def _thread(spark: Spark, work: Any) -> threading.Thread:
 
 @contextlib.contextmanager
 def _named(spark: Spark, name: str) -> Iterator[None]:
-    """What this thread asks Spark for goes by a name."""
+    """Run the Spark jobs of this thread under a name."""
     if spark.connect:
         spark.session.addTag(name)
     else:
@@ -112,30 +112,35 @@ def _cancel(spark: Spark, name: str) -> None:
 
 @contextlib.contextmanager
 def _watched(spark: Spark, name: str) -> Iterator[None]:
-    """Meanwhile, a bar that shows how far a job is: on a terminal, once it takes long."""
+    """Show a progress bar for a job, if standard error is a terminal and the job takes longer than `PATIENCE`."""
     if not sys.stderr.isatty():
         yield
         return
     ended, tasks = threading.Event(), [0, 0]
 
-    def heard(stages: Any = None, **_: Any) -> None:  # Connect tells, also of operations of others in this session
-        known = list(stages or ())
-        tasks[:] = sum(stage.num_completed_tasks for stage in known), sum(stage.num_tasks for stage in known)
+    def on_progress(
+        stages: Any = None, **_: Any
+    ) -> None:  # Connect tells, also of operations of others in this session
+        stage_infos = list(stages or ())
+        tasks[:] = (
+            sum(stage.num_completed_tasks for stage in stage_infos),
+            sum(stage.num_tasks for stage in stage_infos),
+        )
 
     def watch() -> None:
         ended.wait(PATIENCE)
         while not ended.wait(LOOK):
             with contextlib.suppress(Exception):
-                done, all_of_them = tasks if spark.connect else _tasks(spark, name)
+                completed, total = tasks if spark.connect else _tasks(spark, name)
                 SHOWN.set()
-                print(f"\r{bar(done, all_of_them)}", end="", file=sys.stderr, flush=True)
+                print(f"\r{bar(completed, total)}", end="", file=sys.stderr, flush=True)
         if SHOWN.is_set():
             print("\r" + " " * len(bar(0, 10**9)) + "\r", end="", file=sys.stderr, flush=True)
             SHOWN.clear()
 
-    told = spark.connect and hasattr(spark.session, "registerProgressHandler")
-    if told:
-        spark.session.registerProgressHandler(heard)
+    has_progress = spark.connect and hasattr(spark.session, "registerProgressHandler")
+    if has_progress:
+        spark.session.registerProgressHandler(on_progress)
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
@@ -143,26 +148,26 @@ def _watched(spark: Spark, name: str) -> Iterator[None]:
     finally:
         ended.set()
         watcher.join(ENDING)
-        if told:
-            spark.session.removeProgressHandler(heard)
+        if has_progress:
+            spark.session.removeProgressHandler(on_progress)
 
 
 def _tasks(spark: Spark, name: str) -> tuple[int, int]:
-    """How many tasks of a job are done, and how many are known."""
+    """How many tasks of a job are completed, and how many are known."""
     tracker = spark.session.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(name)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    known = [stage for stage in stages if stage]
-    return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
+    stage_infos = [stage for stage in stages if stage]
+    return sum(stage.numCompletedTasks for stage in stage_infos), sum(stage.numTasks for stage in stage_infos)
 
 
-def bar(done: int, all_of_them: int) -> str:
-    """A bar of tasks.
+def bar(completed: int, total: int) -> str:
+    """A progress bar of tasks.
 
     Examples
     --------
     >>> bar(50, 200)
     'Spark [#######                       ] 50 of 200 tasks      '
     """
-    full = WIDTH * done // all_of_them if all_of_them else 0
-    return f"Spark [{'#' * full:{WIDTH}}] {f'{done} of {all_of_them} tasks':<21}"
+    full = WIDTH * completed // total if total else 0
+    return f"Spark [{'#' * full:{WIDTH}}] {f'{completed} of {total} tasks':<21}"

@@ -1,10 +1,10 @@
-"""Whether each row of a DataFrame stems from one row of a table, read off Spark's own plan.
+"""Check by Spark's own plan that each row of a DataFrame comes from one row of a table.
 
 A DataFrame may hide a join, a group, a limit, a sample or a Python function behind the same columns. With one of these
-a row may stem from many, or change from run to run, or fail, and no promise about rows holds. So the plan is walked
-from the top: aliases, views of known plans, chosen and renamed columns, and conditions that cannot fail, down to a base
-table in Parquet or ORC files, or local rows; what is not known is refused. Classic Spark shows the analysed plan; of
-Spark Connect the client knows what it has asked for, and the server says whether a name is a base table.
+a row may come from many, or change from run to run, or fail, and no promise about rows holds. So the plan is walked
+from the top: aliases, views of row-wise plans, chosen and renamed columns, and conditions that cannot fail, down to a
+base table in Parquet or ORC files, or local rows; any other step is refused. Classic Spark shows the analysed plan; in
+Spark Connect the client has the unresolved plan, and the server says whether a name is a base table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COMPUTED = frozenset(
         *("StartsWith", "EndsWith", "Contains"),
     )
 )
-"""Expressions of Spark that look at one row and fail on none."""
+"""Expressions of Spark that read one row and fail on none."""
 STREAM = "the DataFrame is a stream, which has no end; give a table that is written."
 WIDTHS = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 4}
 REMEDIES = {
@@ -48,7 +48,7 @@ ALIKE = {
 
 
 def row_wise_plan(frame: Any, connect: bool) -> list[str]:
-    """The conditions and computed columns of a DataFrame, as text, once each step of its plan is known as row-wise."""
+    """The conditions and computed columns of a DataFrame, as text; raises `NotRowWise` if a step is not row-wise."""
     return _of_connect(frame) if connect else _of_classic(frame)
 
 
@@ -58,29 +58,29 @@ def row_wise_plan(frame: Any, connect: bool) -> list[str]:
 def _of_classic(frame: Any) -> list[str]:
     if frame.isStreaming:
         raise NotRowWise(STREAM)
-    node, said = frame._jdf.queryExecution().analyzed(), list[str]()
+    node, derivation = frame._jdf.queryExecution().analyzed(), list[str]()
     while True:
         name = _class(node)
         step = name.removeprefix(LOGICAL)
         if name == f"{SOURCES}LogicalRelation":
             _require_stored(node.relation())
-            return said
+            return derivation
         if name.startswith(LOGICAL) and step in LOCAL:
-            return said
+            return derivation
         if not name.startswith(LOGICAL) or step not in ("Project", "Filter", "SubqueryAlias", "View"):
             _refuse_step(name.rpartition(".")[2])
         if step == "Filter":
             _require_computable(node.condition())
-            said.append(node.condition().sql())
+            derivation.append(node.condition().sql())
         for one in _seq(node.projectList()) if step == "Project" else []:
             if not _is_plain(one):
                 _require_computable(one)
-                said.append(one.sql())
+                derivation.append(one.sql())
         node = node.child()
 
 
 def _require_stored(relation: Any) -> None:
-    """Refuse files whose rows may fail to be read, or are the rows of a query."""
+    """Refuse tables that are not Parquet or ORC files: reading may fail on some row, or run a query."""
     kind = _class(relation)
     files = kind == f"{SOURCES}HadoopFsRelation"
     if not files or _class(relation.fileFormat()) not in FORMATS:
@@ -96,7 +96,7 @@ def _refuse_format(what: str) -> NoReturn:
 
 
 def _is_plain(expression: Any) -> bool:
-    """Whether a column is one of the table below, under its own or another name."""
+    """Whether an expression is a column of the table below, under its own or another name."""
     kind = _class(expression).removeprefix(EXPRESSIONS)
     if kind == "Cast" and expression.dataType().simpleString() != expression.child().dataType().simpleString():
         return False
@@ -104,7 +104,7 @@ def _is_plain(expression: Any) -> bool:
 
 
 def _require_computable(expression: Any) -> None:
-    """Refuse expressions that look beyond their row, change from run to run, or fail on some row."""
+    """Refuse expressions that may read other rows, change from run to run, or fail on some row."""
     name = _class(expression)
     kind = name.removeprefix(EXPRESSIONS)
     if not name.startswith(EXPRESSIONS) or kind not in COMPUTED:
@@ -112,19 +112,19 @@ def _require_computable(expression: Any) -> None:
             f"the DataFrame filters by, or computes with, {name.rpartition('.')[2]}, which may look at other rows, "
             "change from run to run, or fail on some row; give the table without that, and the condition as where=."
         )
-    shown = expression.dataType().simpleString()
+    type_name = expression.dataType().simpleString()
     literal = kind == "Cast" and _class(expression.child()) == f"{EXPRESSIONS}Literal"
-    if kind == "AttributeReference" and shown in ("float", "double"):
+    if kind == "AttributeReference" and type_name in ("float", "double"):
         raise NotRowWise(
             "the DataFrame filters by, or computes with, a column of floating-point numbers, where engines differ "
             "about NaN; give the table without that, and the condition as where=."
         )
     if kind == "Cast" and not literal:
-        below = expression.child().dataType().simpleString()
-        if not 0 < WIDTHS.get(below, 9) <= WIDTHS.get(shown, 0):
+        source_type = expression.child().dataType().simpleString()
+        if not 0 < WIDTHS.get(source_type, 9) <= WIDTHS.get(type_name, 0):
             raise NotRowWise(
-                f"the DataFrame casts a column from {below} to {shown}, which fails on some row, or makes null of it; "
-                "give the table without that."
+                f"the DataFrame casts a column from {source_type} to {type_name}, which fails on some row, or makes "
+                "null of it; give the table without that."
             )
     for child in _seq(expression.children()):
         _require_computable(child)
@@ -134,9 +134,9 @@ def _class(thing: Any) -> str:
     return str(thing.getClass().getName())
 
 
-def _seq(found: Any) -> list[Any]:
+def _seq(sequence: Any) -> list[Any]:
     """A Scala sequence as a list."""
-    return [found.apply(i) for i in range(found.size())]
+    return [sequence.apply(i) for i in range(sequence.size())]
 
 
 # ---- Connect ----
@@ -155,7 +155,7 @@ def _of_connect(frame: Any) -> list[str]:
             return []
         if name not in ("project", "subquery_alias", "drop", "to_df", "with_columns_renamed") or step is None:
             _refuse_step(str(name).capitalize())
-        if name == "project" and not all(_is_chosen(one) for one in step.expressions):
+        if name == "project" and not all(_is_column_choice(one) for one in step.expressions):
             raise NotRowWise(
                 "the DataFrame computes columns, and a client of Spark Connect cannot see whether that may fail; give "
                 "the table with columns chosen and renamed only, and the condition as where=."
@@ -163,22 +163,22 @@ def _of_connect(frame: Any) -> list[str]:
         relation = step.input
 
 
-def _is_chosen(expression: Any) -> bool:
+def _is_column_choice(expression: Any) -> bool:
     kind = expression.WhichOneof("expr_type")
     return kind in ("unresolved_attribute", "unresolved_star") or (
-        kind == "alias" and _is_chosen(expression.alias.expr)
+        kind == "alias" and _is_column_choice(expression.alias.expr)
     )
 
 
-def _require_base(session: Any, read: Any) -> None:
+def _require_base(session: Any, read_step: Any) -> None:
     """Refuse what is not a base table or a file in Parquet or ORC."""
-    if read.is_streaming:
+    if read_step.is_streaming:
         raise NotRowWise(STREAM)
-    if read.WhichOneof("read_type") == "data_source":
-        if read.data_source.format.lower() not in STORED or read.data_source.predicates:
-            _refuse_format(read.data_source.format or "the default format")
+    if read_step.WhichOneof("read_type") == "data_source":
+        if read_step.data_source.format.lower() not in STORED or read_step.data_source.predicates:
+            _refuse_format(read_step.data_source.format or "the default format")
         return
-    name = read.named_table.unparsed_identifier
+    name = read_step.named_table.unparsed_identifier
     try:
         rows = [(row[0], row[1]) for row in session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()]
     except Exception:
@@ -186,13 +186,13 @@ def _require_base(session: Any, read: Any) -> None:
     if rows is None:
         raise InvalidInput(f"the server has no table {name!r} that can be described; give the name of a base table.")
     detail = [i for i, (key, _) in enumerate(rows) if key == "# Detailed Table Information"]
-    known = dict(rows[detail[-1] :]) if detail else {}
-    if known.get("Type") not in ("MANAGED", "EXTERNAL"):
+    details = dict(rows[detail[-1] :]) if detail else {}
+    if details.get("Type") not in ("MANAGED", "EXTERNAL"):
         raise NotRowWise(
             f"{name!r} is a view, which may join, group or limit; give the base table, and the condition as where=."
         )
-    if str(known.get("Provider")).lower() not in STORED:
-        _refuse_format(str(known.get("Provider")))
+    if str(details.get("Provider")).lower() not in STORED:
+        _refuse_format(str(details.get("Provider")))
 
 
 def _refuse_step(name: str) -> NoReturn:

@@ -1,8 +1,8 @@
-"""Types of Spark: how a stored column enters a query, and the values at the edges of each type.
+"""Types of Spark: the cast of each stored column, and the extreme values of each type.
 
-A column enters by a cast that fails on no value, with ANSI rules and without: whole numbers as BIGINT, other numbers as
-DOUBLE without NaN, dates and times null outside of the years 1 to 9999, texts in valid UTF-8 (Spark's functions read
-beyond the end of a text that breaks off in the middle of a character, into other rows).
+A cast fails on no value, with ANSI rules and without: integers become BIGINT, other numbers DOUBLE without NaN, dates
+and times null outside of the years 1 to 9999, texts valid UTF-8 (Spark's functions read beyond the end of a text that
+breaks off in the middle of a character, into other rows).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ KINDS = {
     **{"double": "double", "decimal": "decimal", "string": "string", "boolean": "boolean", "date": "date"},
     **{"timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz"},
 }
-"""Types of Spark that every question can use: as PySpark calls them, and as SQL does. A TIMESTAMP is an instant."""
+"""Types of Spark that queries can use: their names in PySpark and in SQL. A TIMESTAMP is an instant."""
 TYPES = {
     **{"integer": "bigint", "float": "double", "text": "string", "boolean": "boolean", "date": "date"},
     **{"timestamp": "timestamp_ntz", "instant": "timestamp", "opaque": "boolean"},
 }
 WIDE = "decimal(38,0)"
-"""What holds whole numbers beyond 64 bits: all those below 2^126."""
+"""The type of integers beyond 64 bits; it holds all below 2^126."""
 EXACT_DIGITS = 15
-"""Decimal numbers of this many digits become floats by one rounding, in every engine."""
+"""Up to this many digits, every engine converts a decimal number to a float by one rounding."""
 MOST_DIGITS = 18
-"""DuckDB keeps decimal numbers of this many digits in 64 bits; of more it converts in ways of its own."""
+"""Up to this many digits, DuckDB stores decimal numbers in 64 bits; others it converts to floats in its own way."""
 EXACT = 2**53
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -42,16 +42,16 @@ FIRST, LAST = datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59
 
 @dataclass(frozen=True)
 class Column:
-    """A column as Spark has it.
+    """A stored column with the type of its expression.
 
     Attributes
     ----------
     kind : str
-        Spark's own type; any one that holds null where nothing can be asked.
+        Spark's own type; for an unusable column any type that holds null.
     type : Type
-        As what it enters.
+        The type of the typed expression.
     digits, scale : int
-        Of a decimal number.
+        Precision and scale of a decimal number.
     """
 
     kind: str
@@ -60,10 +60,10 @@ class Column:
     scale: int = 0
 
 
-def stored_column(kind: Any, odd: bool) -> Column:
-    """A column by the type that PySpark says it has; of an odd one nothing can be asked."""
+def stored_column(kind: Any, unusable: bool) -> Column:
+    """The typed column for a PySpark type; an unusable column is opaque."""
     name = KINDS.get(kind.typeName())
-    if odd or name is None:
+    if unusable or name is None:
         return Column("boolean", Type("opaque", kind.simpleString()))
     if name in SIZES:
         half = 2 ** (SIZES[name] - 1)
@@ -71,17 +71,17 @@ def stored_column(kind: Any, odd: bool) -> Column:
     if name == "decimal":
         return Column(kind.simpleString(), decimal(kind.precision, kind.scale), kind.precision, kind.scale)
     single = replace(FLOAT, name="float32", single=True)
-    known = {"float": single, "double": FLOAT, "string": TEXT, "boolean": BOOLEAN, "date": DATE}
-    return Column(name, {**known, "timestamp": INSTANT, "timestamp_ntz": TIMESTAMP}[name])
+    types = {"float": single, "double": FLOAT, "string": TEXT, "boolean": BOOLEAN, "date": DATE}
+    return Column(name, {**types, "timestamp": INSTANT, "timestamp_ntz": TIMESTAMP}[name])
 
 
 def type_name(kind: Type) -> str:
-    """Spark's type that holds all values of a type."""
+    """The Spark type that holds all values of a type."""
     return WIDE if kind.is_wide else TYPES[kind.kind]
 
 
 def quoted(name: str) -> str:
-    """A name as PySpark takes it, whatever characters it has."""
+    """A column name quoted for PySpark."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -89,7 +89,7 @@ def quoted(name: str) -> str:
 
 
 def literal(functions: Any, value: Any, kind: Type) -> Any:
-    """A value that stands in a query; a time never goes through the session's zone."""
+    """A literal as a Spark column; times are never converted with the session's time zone."""
     lit = functions.lit
     if value is None:
         return lit(None).cast(type_name(kind))
@@ -104,11 +104,11 @@ def literal(functions: Any, value: Any, kind: Type) -> Any:
     return lit(value)
 
 
-# ---- how columns enter ----
+# ---- casts of stored columns ----
 
 
 def entering(functions: Any, name: str, column: Column) -> Any:
-    """A stored column as it enters."""
+    """The cast of a stored column to its type, as a Spark column."""
     this, kind = functions.col(quoted(name)), column.type.kind
     if kind == "opaque":
         return functions.when(this.isNotNull(), functions.lit(True))
@@ -125,14 +125,14 @@ def entering(functions: Any, name: str, column: Column) -> Any:
 
 
 def valid_text(functions: Any, text: Any) -> Any:
-    """A text in which bytes that are no UTF-8 are replaced: they may come from files."""
+    """Replace the bytes of a text that are not UTF-8, which may occur in files."""
     if hasattr(functions, "make_valid_utf8"):
         return functions.make_valid_utf8(text)
-    return functions.translate(text, "a", "a")  # PySpark 3.5 has none; to translate, Spark makes a text of Java's
+    return functions.translate(text, "a", "a")  # PySpark 3.5 lacks it; translating goes through a valid Java string
 
 
 def _within_dates(functions: Any, this: Any, kind: Type) -> Any:
-    """A date or time, null outside of the years 1 to 9999."""
+    """A date or time; null outside of the years 1 to 9999."""
     ends: tuple[Any, Any] = (FIRST_DAY, LAST_DAY) if kind.kind == "date" else (FIRST, LAST)
     if kind.kind == "instant":
         ends = FIRST.replace(tzinfo=datetime.UTC), LAST.replace(tzinfo=datetime.UTC)
@@ -141,25 +141,25 @@ def _within_dates(functions: Any, this: Any, kind: Type) -> Any:
 
 
 def _decimal_as_double(functions: Any, value: Any, column: Column) -> Any:
-    """A decimal number as DuckDB converts it: its units divided, or in two parts where they are too many."""
+    """Convert a decimal number to a float as DuckDB does: its units divided, in two parts where they exceed 2^53."""
     if column.digits <= EXACT_DIGITS or not column.scale:
         return value.cast("double")
     ten = functions.lit(10**column.scale).cast("bigint")
-    whole = value.cast("bigint")  # cut off
+    whole = value.cast("bigint")  # truncated
     units = (value * ten.cast(f"decimal({column.scale + 1},0)")).cast("bigint")
     parts = whole.cast("double") + (units - whole * ten).cast("double") / ten.cast("double")
     exact = (units >= -EXACT) & (units <= EXACT)
     return functions.when(exact, units.cast("double") / ten.cast("double")).otherwise(parts)
 
 
-# ---- values at the edges ----
+# ---- extreme values ----
 
 
 SEVERAL = 40
-"""How many places the rows of a rehearsal have: at least as many as any type has extremes."""
+"""Number of different rows of a rehearsal: at least as many as any type has extreme values."""
 DOUBLES = (math.nan, math.inf, -math.inf, -0.0, 0.0, 0.5, 1e18, -1e18, 1.7976931348623157e308, -1.7976931348623157e308)
 DAYS = (-(2**31), 2**31 - 1, -719163, -719162, 2932896, 2932897, -141428, 0)
-"""Days since 1970 at both ends of what Spark holds, around the years 1 and 9999, and before the calendar of 1582."""
+"""Days since 1970: the ends of Spark's range, days around the years 1 and 9999, and one before the calendar of 1582."""
 INSTANTS = (-(2**63), 2**63 - 1, -62135596800_000_001, -62135596800_000_000, 253402300799_999_999, 253402300800_000_000)
 TIMES = (
     *("-290308-12-22 00:00:00", "+294247-01-10 00:00:00", "0000-12-31 23:59:59.999999", "0001-01-01 00:00:00"),
@@ -168,7 +168,7 @@ TIMES = (
 
 
 def extremes(functions: Any, column: Column) -> list[Any]:
-    """The values at the edges of a type, as columns; null is the first."""
+    """The extreme values of a type, as Spark columns; the first is null."""
     lit, kind = functions.lit, column.kind
     make: Callable[[Any], Any] = lambda value: lit(value).cast(kind)  # noqa: E731
     values: tuple[Any, ...]
@@ -193,19 +193,19 @@ def extremes(functions: Any, column: Column) -> list[Any]:
         values = TIMES
     else:
         values = (*TEXTS, "\0")
-    found = [lit(None).cast(kind), *map(make, values)]
+    columns = [lit(None).cast(kind), *map(make, values)]
     if column.type.kind == "text":
-        found += [functions.repeat(lit("x"), LONG), functions.unhex(lit("61E282")).cast("string")]
-    return found
+        columns += [functions.repeat(lit("x"), LONG), functions.unhex(lit("61E282")).cast("string")]
+    return columns
 
 
 def extreme_rows(session: Any, functions: Any, columns: dict[str, Column]) -> Any:
-    """Public rows of extreme values, in one part: each is there twice, so that extremes meet in groups."""
+    """Public rows of extreme values, in one partition; each occurs twice, so that extremes meet in groups."""
     place = functions.col("id")
-    made = []
+    extremes_by_place = []
     for name, column in columns.items():
         values = extremes(functions, column)
         assert len(values) <= SEVERAL
-        chosen = functions.element_at(functions.array(*values), (place % len(values) + 1).cast("int"))
-        made.append(chosen.alias(name))
-    return session.range(0, 2 * SEVERAL, 1, 1).select(*(made or [place]))
+        extreme = functions.element_at(functions.array(*values), (place % len(values) + 1).cast("int"))
+        extremes_by_place.append(extreme.alias(name))
+    return session.range(0, 2 * SEVERAL, 1, 1).select(*(extremes_by_place or [place]))

@@ -1,4 +1,4 @@
-"""A table in an engine that is asked in SQL: DuckDB or PostgreSQL."""
+"""A table in an engine that is queried in SQL: DuckDB or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from utmost.queries.expressions.sql import Dialect, quoted_name, statement, with
 from utmost.queries.expressions.types import Type
 
 ROWS = "private_rows"
-"""What files and frames are called in DuckDB, and the made-up rows of a rehearsal in every engine."""
+"""Name of a file or frame in DuckDB, and of the made-up rows of a rehearsal in every engine."""
 MOST_REHEARSED = 1000
-"""How many statements a table remembers as rehearsed."""
+"""How many rehearsed statements a table remembers."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as the engine has it.
+    """A stored column, with the cast by which it becomes a typed expression.
 
     Attributes
     ----------
     kind : str
         The engine's own type.
     type : Type
-        As what it enters.
+        The type of the typed expression.
     entry : str
-        SQL of the total cast by which it enters.
+        SQL of the cast, which is total: it fails on no value.
     """
 
     kind: str
@@ -41,14 +41,14 @@ class Column:
 
 @dataclass(frozen=True)
 class SqlSource(Source):
-    """A table in an engine that is asked in SQL.
+    """A table in an engine that is queried in SQL.
 
     Attributes
     ----------
     stored : mapping of str to Column
-        The columns as the engine has them.
+        The stored columns.
     origin : str
-        The table as it stands behind FROM.
+        The table as it is written after FROM.
     rehearsed : set of str
         Statements that have passed their rehearsal.
     """
@@ -60,24 +60,24 @@ class SqlSource(Source):
     dialect = Dialect({})
 
     def prepared(self, query: rel.Relation, keys: Any, size: int, labels: tuple[str, ...]) -> Statement:
-        """A query as SQL, which has run on public rows of extreme values: as it is, and with conditions as true."""
+        """A query as SQL, rehearsed on public rows of extreme values: as it is, and with all conditions true."""
         sql = self.sql(query, self.origin)
-        made = Statement(sql, tuple(query.columns), keys, size, labels)
+        prepared_statement = Statement(sql, tuple(query.columns), keys, size, labels)
         if not self.stored_as_opened():
             raise InvalidInput(GONE)
         if sql not in self.rehearsed:
-            rows = self.made_up_rows(self.used(query))
+            rows = self.made_up_rows(self.columns_read(query))
             few = None if keys is None else extreme_keys(keys)
             for assumed in (False, True):
                 trial = self.sql(query, quoted_name(ROWS), assumed)
-                self.rehearse(Statement(trial, made.columns, few, size, labels, trial=True), rows)
+                self.rehearse(Statement(trial, prepared_statement.columns, few, size, labels, trial=True), rows)
             if len(self.rehearsed) >= MOST_REHEARSED:
                 self.rehearsed.clear()
             self.rehearsed.add(sql)
-        return made
+        return prepared_statement
 
     def sql(self, query: rel.Relation, origin: str, assumed: bool = False) -> str:
-        """A query in the engine's words, of rows that stand somewhere."""
+        """A query as SQL of the engine, with the rows read from `origin`."""
 
         def rows(names: set[str]) -> str:
             listed = ", ".join(self._entering(name) for name in self.stored if name in names) or "1 AS one"
@@ -89,18 +89,19 @@ class SqlSource(Source):
         entry = self.stored[name].entry
         return entry if entry == quoted_name(name) else f"{entry} AS {quoted_name(name)}"
 
-    def used(self, query: rel.Relation) -> list[str]:
-        """The stored columns that a query looks at."""
-        needed = rel.needed(query)
-        names = {name for one in rel.walk(query) if isinstance(one, rel.Rows) for name in needed[id(one)]}
+    def columns_read(self, query: rel.Relation) -> list[str]:
+        """The stored columns that a query reads."""
+        columns_by_relation = rel.columns_used(query)
+        rows = [relation for relation in rel.walk(query) if isinstance(relation, rel.Rows)]
+        names = {name for relation in rows for name in columns_by_relation[id(relation)]}
         return [name for name in self.stored if name in names]
 
     def rehearse(self, trial: Statement, rows: str) -> None:
-        """Run a statement on made-up rows, under the name `ROWS`, as it will be run on the others."""
-        self.run(replace(trial, asked=with_table(ROWS, rows, trial.asked)))
+        """Run a statement on made-up rows, under the name `ROWS`, in the way it will be run on the private ones."""
+        self.run(replace(trial, query=with_table(ROWS, rows, trial.query)))
 
     def run(self, trial: Statement) -> None:
-        """Run a statement, and read what it finds as that of an answer is read."""
+        """Run a statement, and convert its result as that of an answer is converted."""
         if trial.labels:
             self._labelled(trial)
         elif trial.keys is not None:
@@ -110,7 +111,7 @@ class SqlSource(Source):
 
     @abstractmethod
     def stored_as_opened(self) -> bool:
-        """Whether the table is there with the columns it had."""
+        """Whether the table exists with the columns that it had when it was opened."""
 
     @abstractmethod
     def made_up_rows(self, names: list[str]) -> str:

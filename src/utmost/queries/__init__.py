@@ -3,11 +3,10 @@
     table -> an engine computes integers -> a point of a space -> a proved mechanism -> an exact draw -> answer, report,
     ledger
 
-`units` says whose data are protected; `backends` opens tables and asks them; `predicate` keeps questions
-row-wise; `keys` lists public groups; `contributions`, `cells` and `groups` add up integers that one neighbour moves so
-far; `questions` has a file for each question; `session` asks; `answers`, `accuracy` and `report` defend what came
-out; `report.proof` proves a report again without the table; `budget` shows what is left; `audit` tries to
-break it.
+`units` defines the privacy unit; `backends` opens tables and runs statements; `predicate` parses row-wise conditions;
+`keys` lists public groups; `contributions`, `cells` and `groups` compute integers with bounded sensitivity; `questions`
+has a file for each question; `session` asks them; `answers`, `accuracy` and `report` describe and prove the results;
+`report.proof` verifies a report without the table; `budget` shows what is left; `audits` estimates epsilon empirically.
 """
 
 from importlib import import_module
@@ -31,7 +30,7 @@ PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for."""
+    """Load a public name from its module."""
     for module, names in PLACES.items():
         if name in names:
             return getattr(import_module(f"utmost.queries.{module}"), name)

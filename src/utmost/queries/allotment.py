@@ -1,8 +1,8 @@
-"""Levels for wanted accuracies: what each of several questions needs, and what all of them together cost.
+"""Budget allocation: levels that meet target errors for several queries, at the least total cost.
 
-Wanted accuracies are met question by question: for each the least level is searched that suffices, once for every kind
-of noise the budget can pay for. Which kind is used is then decided for all of them together, by the accounting under
-which the whole batch costs least (`accounting.cheapest`). Nothing is read and nothing spent before `Allotment.ask`.
+For each query, the least level that meets its target is searched, once for every kind of noise the budget can pay for.
+The kind of noise is then chosen for all of them together, by the accounting under which the whole batch costs least
+(`accounting.cheapest`). Nothing is read and nothing spent before `Allotment.ask`.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
     from utmost.queries.session import Session
 
 CLOSE, ROUGHLY = 1e-3, 0.03
-"""How close a batch made for a budget comes to it, or its errors to those that do, relatively: whole numbers jump; and
-how close is enough to say how it is counted best."""
+"""Relative tolerances of a batch made for a budget: of its price, or of its errors, since prices jump; and a coarser
+one that is enough to choose the accounting."""
 FIRST, MOST_TRIED, MOST_EXACT = 0.1, 60, 8
-"""Where a search begins that knows nothing; how many factors of targets are tried for a budget, roughly and exactly."""
+"""The first level of a search without points; most factors tried for a budget, roughly and exactly."""
 APART = 0.05
-"""How far apart, in logarithms, least levels for two targets are that say how these fall: each is rounded upwards."""
+"""Least distance, in logarithms, of two levels from which a slope is computed, as each level is rounded upwards."""
 A_TARGET = "give the error you can live with, such as {s.plan.count('age >= 65', privacy=1): 20}."
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is wanted of one answer: an expected loss, or an error that is kept with a probability."""
+    """The target for one answer: an expected loss, or an error that is not exceeded with a probability."""
 
     error: Fraction
     level: Fraction | None
 
     def reached(self, plan: Plan, privacy: Level) -> float:
-        """The logarithm of the error that an answer has at a level: exact if expected losses are wanted.
+        """The logarithm of the error of an answer at a level, exact if the target is an expected loss.
 
-        Of an error with a probability, only whether it is more than wanted is exact; where it is nearly as wanted, so
-        is how much, to first order: noise is as much wider as its quantiles are.
+        For an error with a probability, only the comparison with the target is exact; near the target the value is
+        right to first order, because noise scales like its quantiles.
         """
         question: Any = plan.question.at(privacy)
         sketch = question.sketch() if self.level is None or self.level >= Fraction(1, 2) else None
@@ -63,9 +63,9 @@ class Target:
         return self.log_error + math.log(quantile(1 - float(self.level)) / quantile(float(reached)))
 
     def in_steps(self, plan: Plan) -> tuple[Fraction, float]:
-        """The error as it is looked at, and the logarithm of what is in proportion to the noise that suffices.
+        """The effective target error, and the logarithm of a size in proportion to the noise that meets it.
 
-        If it has to do with a probability, that is whole numbers of steps, and half a step more.
+        For an error with a probability, the error is a whole number of steps, and the size half a step more.
         """
         question = plan.question
         if self.level is None or not question.error_has_law:
@@ -75,11 +75,11 @@ class Target:
 
     @property
     def log_error(self) -> float:
-        """The logarithm of the error that is wanted."""
+        """The logarithm of the target error."""
         return math.log(self.error.numerator) - math.log(self.error.denominator)
 
     def times(self, factor: Fraction) -> Target:
-        """The same for an error larger by a factor."""
+        """The target with its error multiplied by a factor."""
         return replace(self, error=self.error * factor)
 
     def __str__(self) -> str:
@@ -99,14 +99,18 @@ def _normal_quantile(chance: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Allotment:
-    """Several questions, each at a level that meets what is wanted of it; made by `session.allot`.
+    """Several queries, each at a level that meets its target; made by `session.allot`.
 
     Attributes
     ----------
-    plans : the plans at their levels, in the order in which they were given
-    price : what asking them together costs the budget, and under which accounting
-    targets : what is wanted of each
-    fits : whether what was left of the budget, when this was made, pays for it
+    plans : tuple of Plan
+        The plans at their levels, in the order of the targets.
+    price : Price
+        What asking them together costs the budget, and under which accounting.
+    targets : tuple of Target
+        The target of each.
+    fits : bool
+        Whether the remaining budget, when this was made, pays for it.
     """
 
     plans: tuple[Plan, ...]
@@ -157,15 +161,15 @@ class Allotment:
 
 def allot(session: Session, targets: Any, level: Any, budget: Any, delta: Any) -> Allotment:
     """What `Session.allot` does."""
-    wanted = _as_targets(session, targets, level)
+    target_by_plan = _as_targets(session, targets, level)
     filter = session.account.filter
     share = _left_delta(session, delta)
     if budget is None:
-        return _made(session, wanted, cheapest(Search(filter).alternatives(wanted), filter, share))
+        return _made(session, target_by_plan, cheapest(Search(filter).alternatives(target_by_plan), filter, share))
     inner = _inner_filter(filter, budget)
     if inner.name == "basic" and share is not None:
         share = min(share, Fraction(inner.limits[1].rational))
-    return _made(session, *_scaled(wanted, inner, share if inner.name == "basic" else None))
+    return _made(session, *_scaled(target_by_plan, inner, share if inner.name == "basic" else None))
 
 
 def price(session: Session, plans: Sequence[Plan], delta: Any) -> Price:
@@ -173,25 +177,25 @@ def price(session: Session, plans: Sequence[Plan], delta: Any) -> Price:
     if not isinstance(plans, Sequence) or isinstance(plans, str) or not plans:
         raise InvalidInput(f"the plans are {shown(plans)}; give a list, such as [s.plan.count('age >= 65', 0.1), ...].")
     levels = [_as_plan(session, plan).privacy for plan in plans]
-    found = cheapest(levels, session.account.filter, _left_delta(session, delta))
-    return replace(found, fits=_fits(session, found))
+    cost = cheapest(levels, session.account.filter, _left_delta(session, delta))
+    return replace(cost, fits=_fits(session, cost))
 
 
-def _made(session: Session, wanted: Mapping[Plan, Target], found: Price) -> Allotment:
+def _made(session: Session, targets: Mapping[Plan, Target], price: Price) -> Allotment:
     plans = tuple(
-        replace(plan, question=plan.question.at(privacy)) for plan, privacy in zip(wanted, found.levels, strict=True)
+        replace(plan, question=plan.question.at(privacy)) for plan, privacy in zip(targets, price.levels, strict=True)
     )
-    fits = _fits(session, found)
-    return Allotment(plans, replace(found, fits=fits), tuple(wanted.values()), fits, session)
+    fits = _fits(session, price)
+    return Allotment(plans, replace(price, fits=fits), tuple(targets.values()), fits, session)
 
 
-def _fits(session: Session, found: Price) -> bool:
+def _fits(session: Session, price: Price) -> bool:
     filter = session.account.filter
-    return filter.allows([session.left.spent, tuple(found.cost.get(name, ZERO) for name in filter.resources)])
+    return filter.allows([session.left.spent, tuple(price.cost.get(name, ZERO) for name in filter.resources)])
 
 
 def _left_delta(session: Session, delta: Any) -> Any:
-    """The delta that a batch may use: as given, or all that is left; None for budgets that add up without one."""
+    """The delta that a batch may use: as given, or all that is left; None for budgets that need none."""
     filter = session.account.filter
     if delta is not None or filter.name != "basic":
         return delta
@@ -199,7 +203,7 @@ def _left_delta(session: Session, delta: Any) -> Any:
 
 
 def _inner_filter(filter: Filter, budget: Any) -> Filter:
-    """The part of an account's budget that a batch may spend, counted as the account counts."""
+    """A filter for the part of an account's budget that a batch may spend, with the accounting of the account."""
     part = as_level(budget)
     plain = isinstance(part, ApproxDP) and part.delta == 0
     name = "pure" if filter.name == "basic" and plain else filter.name
@@ -211,17 +215,17 @@ def _inner_filter(filter: Filter, budget: Any) -> Filter:
         ) from None
 
 
-# ---- what is wanted ----
+# ---- targets ----
 
 
 def _as_targets(session: Session, targets: Any, level: Any) -> dict[Plan, Target]:
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidInput(f"the targets are {shown(targets)}; for each plan {A_TARGET}")
-    wanted = {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
-    for plan, target in wanted.items():
+    target_by_plan = {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
+    for plan, target in target_by_plan.items():
         plan.question.require_expected_rows()
         require_reachable(plan.question, target.error, "a target", with_chance=target.level is not None)
-    return wanted
+    return target_by_plan
 
 
 def _as_plan(session: Session, plan: Any) -> Plan:
@@ -274,94 +278,99 @@ KINDS: dict[str, tuple[Callable[[float], Level], ...]] = {
     "gaussian": (_pure, _gaussian),
     "gaussian-delta": (_pure, _gaussian),
 }
-"""The levels that each filter can pay for; discrete Gaussian noise is the better one where rho is counted."""
+"""The kinds of levels that each filter can pay for; where rho is counted, discrete Gaussian noise is better."""
 
 
 @dataclass
 class Known:
-    """What a search over levels found out about questions that err alike, and one kind of noise.
+    """Results of the search for queries with equal errors, and one kind of noise.
 
     Attributes
     ----------
-    curve : expected losses at some levels, or errors with a probability at the least levels for them
-    least : the sizes of least levels, by the errors wanted; None where none suffices
+    curve : Curve
+        Expected losses at some levels, or errors with a probability at the least levels for them.
+    least : dict of Fraction to float
+        The sizes of least levels, by target error; None where no level meets it.
     """
 
     curve: Curve
     least: dict[Fraction, float | None] = field(default_factory=dict)
 
     def roughly(self, scaled: float) -> float | None:
-        """About the least size for an error, by its logarithm, where levels around are known."""
+        """An interpolated least size for the logarithm of an error; None if no computed level is near."""
         x = self.curve.where(scaled) if self.curve.points else -math.inf
         return rounded_up(math.exp(x)) if self.curve.is_near(x, WIDE) else None
 
 
 class Search:
-    """The least levels of questions for targets, of every kind of noise that a budget pays for."""
+    """Searches the least levels at which queries meet targets, for every kind of noise that a budget pays for."""
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
         self._known: dict[tuple[str, Fraction | None, int], Known] = {}
         self._times: dict[tuple[type, int], float] = {}
-        """By sort of question and kind of noise, what the size of a least level times the error was last."""
+        """The last product of least size and error, by the type of query and the kind of noise."""
 
     def alternatives(
         self,
-        wanted: Mapping[Plan, Target],
+        targets: Mapping[Plan, Target],
         roughly: bool = False,
         only: Sequence[Level] | None = None,
-        others: bool = False,
+        other_kinds: bool = False,
     ) -> list[list[Level]]:
-        """For every question the least level of each kind.
+        """For every query, the least level of each kind that meets its target.
 
         Parameters
         ----------
-        wanted : what is wanted of each question
-        roughly : whether levels are read off what is known, wherever enough is
-        only : a level for each question, of the one kind that is looked at, or at any rate exactly
-        others : whether levels of other kinds are looked at beside it, roughly
+        targets : mapping of Plan to Target
+        roughly : bool
+            Whether to interpolate levels wherever computed ones are near.
+        only : sequence of Level, optional
+            A level for each query; only its kind is searched, or it alone exactly.
+        other_kinds : bool
+            Whether to search other kinds beside it, roughly.
         """
-        found = []
-        for at, (plan, target) in enumerate(wanted.items()):
+        levels_by_question = []
+        for at, (plan, target) in enumerate(targets.items()):
             likeness, levels = _likeness(plan), []
             for place, kind in enumerate(_kinds(plan, self.filter)):
-                chosen = only is not None and type(kind(1.0)) is type(only[at])
-                if only is not None and not chosen and not others:
+                is_chosen_kind = only is not None and type(kind(1.0)) is type(only[at])
+                if only is not None and not is_chosen_kind and not other_kinds:
                     continue
-                about = roughly or (others and not chosen)
+                about = roughly or (other_kinds and not is_chosen_kind)
                 apart = 0.0 if target.level is None else APART
-                known = self._known.setdefault((likeness, target.level, place), Known(Curve(apart)))
-                size = known.roughly(target.in_steps(plan)[1]) if about else None
+                findings = self._known.setdefault((likeness, target.level, place), Known(Curve(apart)))
+                size = findings.roughly(target.in_steps(plan)[1]) if about else None
                 if size is None:
-                    size = self._least(plan, target, kind, known, (type(plan.question), place), about)
+                    size = self._least(plan, target, kind, findings, (type(plan.question), place), about)
                 if size is not None:
                     levels.append(kind(size))
             if not levels:
                 raise InvalidInput(
                     f"no level up to {LARGEST:g} meets {target} for: {plan.question.words} Ask for less accuracy."
                 )
-            found.append(levels)
-        return found
+            levels_by_question.append(levels)
+        return levels_by_question
 
     def _least(
         self,
         plan: Plan,
         target: Target,
         kind: Callable[[float], Level],
-        known: Known,
+        findings: Known,
         sort: tuple[type, int],
         roughly: bool,
     ) -> float | None:
-        """The least size of a level that suffices, or about that; None if there is none, or no noise of that kind."""
+        """The least size of a level that meets a target, or an estimate; None if none does, or no such noise exists."""
         error, scaled = target.in_steps(plan)
-        if error in known.least:
-            return known.least[error]
+        if error in findings.least:
+            return findings.least[error]
         exact = target.level is None
         first = self._times[sort] / float(target.error) if sort in self._times else FIRST
-        if known.curve.points:
-            first = math.exp(known.curve.where(scaled))
+        if findings.curve.points:
+            first = math.exp(findings.curve.where(scaled))
         try:
-            curve = known.curve if exact else Curve()  # what is known of errors with a probability is about one
+            curve = findings.curve if exact else Curve()  # errors with a probability are right near one target only
             size = least_size(
                 curve,
                 lambda size: target.reached(plan, kind(size)),
@@ -372,23 +381,23 @@ class Search:
         except UnsupportedLevel:
             size = None
         if size is None or not roughly:
-            known.least[error] = size
+            findings.least[error] = size
         if size is not None:
             self._times[sort] = size * float(target.error)
             if not exact:
-                known.curve.add(math.log(size), scaled)
+                findings.curve.add(math.log(size), scaled)
         return size
 
 
 def _likeness(plan: Plan) -> str:
-    """What two questions of a session have in common that err alike: all but the column, and which rows they select."""
+    """A key that is equal for queries with equal errors: all parameters but the column and the condition's text."""
     public = {name: value for name, value in plan.question.public.items() if name != "column"}
     where = plan.question.public.get("where")
     return repr((type(plan.question), {**public, "where": where in (None, "", EVERY_ROW.text)}))
 
 
 def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
-    """Numbers take noise of any kind; choices are made at pure levels, and at (epsilon, delta) if planned so."""
+    """The kinds of levels for a query: all for numbers; pure ones for choices, and (epsilon, delta) if planned so."""
     own = plan.privacy
     kinds: list[Callable[[float], Level]] = [_pure]
     if plan.question.takes_any_noise:
@@ -399,41 +408,41 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     return kinds
 
 
-# ---- the other way round: a budget ----
+# ---- equal relative errors for a budget ----
 
 
-def _scaled(wanted: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
-    """Targets larger or smaller by one factor, such that their price is just within a budget."""
+def _scaled(targets: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
+    """Scale all targets by one factor, such that their price is just within a budget."""
     search = Search(filter)
 
     def at(log_factor: float, roughly: bool, as_in: Price | None = None) -> tuple[dict[Plan, Target], Price]:
         factor = Fraction(math.exp(log_factor)).limit_denominator(10**12)
-        scaled = {plan: target.times(factor) for plan, target in wanted.items()}
+        scaled = {plan: target.times(factor) for plan, target in targets.items()}
         kinds, accounting = (None, None) if as_in is None else (as_in.levels, as_in.accounting)
         return scaled, cheapest(search.alternatives(scaled, roughly, kinds), filter, delta, accounting)
 
     limit = float(filter.limits[0])
     if not 0 < limit < math.inf:
         raise InvalidInput(f"budget is {filter.budget}; give what the questions may spend, above 0 and finite.")
-    steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # how fast a price falls as errors grow
-    x, about = _within(partial(at, roughly=True), 0.0, limit, steep, ROUGHLY)
+    steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # slope of the price by the errors, in logarithms
+    x, estimate = _within(partial(at, roughly=True), 0.0, limit, steep, ROUGHLY)
     best = math.inf
-    for _ in range(MOST_EXACT if about is not None else 0):  # how batches are counted hardly changes from here on
-        x, _ = _within(partial(at, roughly=True, as_in=about), x, limit, steep, CLOSE)
-        found = at(x, roughly=False, as_in=about)[1]  # from now on more is known of levels around
-        if found.fits:
+    for _ in range(MOST_EXACT if estimate is not None else 0):  # the best accounting hardly changes from here on
+        x, _ = _within(partial(at, roughly=True, as_in=estimate), x, limit, steep, CLOSE)
+        price = at(x, roughly=False, as_in=estimate)[1]  # adds computed levels near the solution
+        if price.fits:
             before, best = best, min(best, x)
-            if _over(found, limit) > -CLOSE or x > before - CLOSE:
+            if _over(price, limit) > -CLOSE or x > before - CLOSE:
                 break
         else:
-            x += max(_over(found, limit), 0.0) / steep + CLOSE / 3
+            x += max(_over(price, limit), 0.0) / steep + CLOSE / 3
     if math.isinf(best):
         raise InvalidInput(f"no errors were found that {filter.budget} pays for; give a larger budget.")
-    scaled, found = at(best, roughly=False, as_in=about)
-    if filter.name != "basic" or about is None:
-        return scaled, found
-    compared = cheapest(search.alternatives(scaled, only=about.levels, others=True), filter, delta)
-    return (scaled, compared) if compared.levels == found.levels else at(best, roughly=False)
+    scaled, price = at(best, roughly=False, as_in=estimate)
+    if filter.name != "basic" or estimate is None:
+        return scaled, price
+    compared = cheapest(search.alternatives(scaled, only=estimate.levels, other_kinds=True), filter, delta)
+    return (scaled, compared) if compared.levels == price.levels else at(best, roughly=False)
 
 
 def _over(price: Price, limit: float) -> float:
@@ -444,30 +453,30 @@ def _over(price: Price, limit: float) -> float:
 def _within(
     at: Callable[[float], tuple[dict[Plan, Target], Price]], x: float, limit: float, steep: float, close: float
 ) -> tuple[float, Price | None]:
-    """Where prices come close to a limit from below, as targets grow by e^x, and the price there.
+    """The factor e^x of the targets at which the price is just below a limit, and the price there.
 
-    Prices are followed along lines. They may jump: where lines do not lead on, strides are doubled until the limit is
-    crossed, and then halved.
+    The search follows lines, in logarithms. Prices may jump: where lines do not converge, steps are doubled until the
+    limit is crossed, and then halved.
     """
     low, high, best = -math.inf, math.inf, None
-    stride, tried, apart = close / 2, [(math.inf, 0.0)], [math.inf, math.inf]
+    stride, trials, apart = close / 2, [(math.inf, 0.0)], [math.inf, math.inf]
     for _ in range(MOST_TRIED):
-        found = at(x)[1]
-        over = _over(found, limit)
-        if found.fits:
-            high, best = x, found
+        price = at(x)[1]
+        over = _over(price, limit)
+        if price.fits:
+            high, best = x, price
         else:
             low = x
         if best is not None and (-close < over <= 0 or high - low < close):
             break
-        if close < abs(x - tried[-1][0]) < math.inf:
-            steep = min(max((tried[-1][1] - over) / (x - tried[-1][0]), 0.5), 4.0)
-        tried.append((x, over))
+        if close < abs(x - trials[-1][0]) < math.inf:
+            steep = min(max((trials[-1][1] - over) / (x - trials[-1][0]), 0.5), 4.0)
+        trials.append((x, over))
         apart.append(high - low)
         step = over / steep + close / 4
         if math.isinf(apart[-1]):
             stride *= 2
-            x += -max(-step, stride) if found.fits else max(step, stride)
+            x += -max(-step, stride) if price.fits else max(step, stride)
         elif low < x + step < high and apart[-1] < max(apart[-3] / 2, 4 * close):
             x += step
         else:

@@ -1,7 +1,7 @@
-"""An answer and what defends it: value, mechanism, accuracy, proof, spend, chain head; a plan is all but the value.
+"""Answers with mechanism, accuracy, proof and spend; a plan is all of that but the value.
 
-Everything an answer says follows from four things: the question, its solution, what was released, and the state of the
-ledger. So a report that holds these can be proved again anywhere: `Answer.verify`, `utmost verify report.json`.
+Everything that an answer states follows from four things: the query, its solution, what was released, and the state of
+the ledger. So a report that contains these can be verified anywhere: `Answer.verify`, `utmost verify report.json`.
 """
 
 from __future__ import annotations
@@ -49,17 +49,19 @@ if TYPE_CHECKING:
 
 RECORDED = "recorded answer: nothing was spent now"
 FORMAT, VERSION = "utmost-answer", 2
-"""What a report's JSON calls itself; files of Utmost 0.2 have no version."""
+"""Name and version of the JSON format of a report; files of Utmost 0.2 have no version."""
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What a plan and an answer share: the question and whose budget it is about.
+    """Common base of plans and answers: the query and the data set.
 
     Attributes
     ----------
-    question : what is asked, with its solution
-    dataset : whose budget it spends
+    question : Question
+        The query, with its solution.
+    dataset : str
+        The data set whose budget it spends.
     """
 
     question: Question
@@ -67,7 +69,7 @@ class Asked:
 
     @property
     def privacy(self) -> Level:
-        """What asking spends."""
+        """The level that asking spends."""
         return self.question.privacy
 
     @property
@@ -77,35 +79,38 @@ class Asked:
 
     @cached_property
     def before(self) -> Before:
-        """How accurate an answer is, from the mechanism alone: on average under the prior, and at the worst point."""
+        """The expected error, from the mechanism alone: on average under the prior, and at the worst point."""
         return self.question.accuracy
 
 
 @dataclass(frozen=True, eq=False)
 class Plan(Asked):
-    """What an answer would be like, from public parameters alone: nothing was read and nothing spent.
+    """Everything about an answer but its value, from public parameters alone: nothing was read and nothing spent.
 
     Attributes
     ----------
-    question : what would be asked
-    dataset : whose budget it would spend
-    left : what is left of that budget, in words
+    question : Question
+        The query, with its solution.
+    dataset : str
+        The data set whose budget it would spend.
+    left : str
+        What is left of that budget, in words.
     """
 
     left: str
     source: Any = field(repr=False)
-    """The table it would be asked of."""
+    """The table."""
     other_table: str = field(default="", kw_only=True)
-    """That the account was used with another table before, in words; empty if it was not."""
+    """A note if the account was used with another table before; else empty."""
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
-        """The same as plain data, under "before"."""
+        """The expected error as plain data, under "before"."""
         return {"before": asdict(self.before)}
 
     @property
     def readings(self) -> list[str]:
-        """How the columns whose type nobody declared will be read."""
+        """How text columns without a declared type will be cast, in words."""
         return readings(self.source, self.question.public)
 
     def verify(self) -> Verification:
@@ -120,12 +125,12 @@ class Plan(Asked):
         return {**described, "notes": notes, "ledger": {"left": self.left}}
 
     def picture(self) -> str:
-        """What is known before anything is read, as SVG: of keys that nobody listed, how likely each is shown.
+        """A picture of the plan as SVG, such as the probability that a key is released by the number of its units.
 
         Empty for questions that have no such picture.
         """
-        known = self.question.curve
-        return "" if known is None else curve_of(known)
+        curve = self.question.curve
+        return "" if curve is None else curve_of(curve)
 
     def __str__(self) -> str:
         lines = _lines(self.question, self.before, None)
@@ -141,22 +146,27 @@ class Plan(Asked):
 
 @dataclass(frozen=True, eq=False)
 class Answer(Asked):
-    """A private answer with everything that defends it.
+    """A private answer with its mechanism, accuracy, proof and spend.
 
     Attributes
     ----------
-    question : what was asked, with its solution
-    dataset : whose budget it spent
-    released : the integers that were released, by name; the value is made of them
-    ledger : the state of the ledger right after
-    recorded : whether the identical question had been answered before: then nothing was spent now
+    question : Question
+        The query, with its solution.
+    dataset : str
+        The data set whose budget it spent.
+    released : mapping
+        The integers that were released, by name; the value is made of them.
+    ledger : LedgerState
+        The state of the ledger right after.
+    recorded : bool
+        Whether the identical question had been answered before, so that nothing was spent now.
     """
 
     released: Mapping[str, Any]
     ledger: LedgerState
     recorded: bool = False
     source: Any = field(default=None, repr=False)
-    """The table it was asked of; none for an answer from a report."""
+    """The table; None for an answer from a report."""
 
     @cached_property
     def value(self) -> Any:
@@ -170,26 +180,26 @@ class Answer(Asked):
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
-        """Both as plain data, under "before" and "after"."""
+        """The expected error and the interval as plain data, under "before" and "after"."""
         return {"before": asdict(self.before), "after": plain_after(self.question, self.after)}
 
     @property
     def interval(self) -> tuple[Any, Any] | None:
-        """Where the truth lies with 95 %; None for yes or no, for a winner and for several counts: see `intervals`."""
-        found = list(self.after.intervals.values())
-        return found[0] if len(found) == 1 and not isinstance(self.value, Mapping) else None
+        """The 95 % interval of one number; None for yes or no, a winner and several numbers: see `intervals`."""
+        ends = list(self.after.intervals.values())
+        return ends[0] if len(ends) == 1 and not isinstance(self.value, Mapping) else None
 
     @property
     def intervals(self) -> Mapping[Any, tuple[Any, Any]]:
-        """For every number of the answer, where its true value lies with 95 %."""
+        """The 95 % interval of every number of the answer."""
         return self.after.intervals
 
     @cached_property
     def table(self) -> pyarrow.Table:
-        """Of an answer with several numbers: an Arrow table of their keys, with the columns value, lower and upper.
+        """An answer with several numbers as an Arrow table of their keys, with the columns value, lower and upper.
 
-        Of means and variances also rows, rows_lower and rows_upper, how many rows a group has as far as what was
-        released says, and reliable: see `answer.after.groups`.
+        For means and variances also rows, rows_lower and rows_upper, the estimated number of rows of a group with its
+        interval, and reliable: see `answer.after.groups`.
         """
         table = self.question.table(self.released)
         if table is not None:
@@ -205,10 +215,10 @@ class Answer(Asked):
         return pyarrow.table(named | {name: _numbers(column) for name, column in columns.items()})
 
     def rounded(self) -> dict[Any, int]:
-        """Of `marginals` and `hierarchy`: whole numbers, none below 0, that agree with each other in every table.
+        """For `marginals` and `hierarchy`: non-negative whole numbers that are consistent across all tables.
 
-        Made of the released numbers alone, so they cost nothing. Numbers near 0 are biased upwards by it: add up and
-        compare `value`, and publish these.
+        They are post-processing of the released numbers, so they cost nothing. Numbers near 0 are biased upwards:
+        compute with `value`, and publish these.
         """
         rounded = self.question.rounded(self.released)
         if rounded is None:
@@ -216,16 +226,16 @@ class Answer(Asked):
         return rounded
 
     def to_pandas(self) -> Any:
-        """The same table as a pandas frame."""
+        """`table` as a pandas frame."""
         try:
             return self.table.to_pandas()
         except ImportError:
             raise UtmostError("to_pandas needs pandas: pip install pandas; answer.table needs nothing.") from None
 
     def test(self, theta: Any, alternative: str = "greater", confidence: Any = 0.95) -> ShareFinding:
-        """Of a share: whether the share in the population that the rows are drawn from is above theta.
+        """Test, for a share, whether the share in the population from which the rows are sampled is above theta.
 
-        All of it is made of what was released: any number of tests cost nothing more.
+        Tests are post-processing of what was released: any number of them costs nothing.
 
         Parameters
         ----------
@@ -245,12 +255,12 @@ class Answer(Asked):
 
     @property
     def readings(self) -> list[str]:
-        """How the columns whose type nobody declared were read; of an answer from a report it is not known."""
+        """How text columns without a declared type were cast, in words; unknown for an answer from a report."""
         return [] if self.source is None else readings(self.source, self.question.public)
 
     @cached_property
     def outside_note(self) -> str:
-        """That a number lies outside its own interval, and why, if one does and the question does not say so anyway."""
+        """A note if a number lies outside its own interval, unless the query's notes explain that already."""
         return "" if OUTSIDE in self.question.notes else outside_in_words(self.value, self.after)
 
     @property
@@ -275,22 +285,22 @@ class Answer(Asked):
     def verify(self) -> Verification:
         """Prove privacy and the claim of optimality again, and that every stated number follows from what was released.
 
-        Nothing is asked of the table. What the ledger says can be checked with the ledger only.
+        The table is not read. What the ledger says can be checked with the ledger only.
         """
-        found = self.solution.verify()
-        return replace(found, checks=(*found.checks, *fits(self.question)))
+        verification = self.solution.verify()
+        return replace(verification, checks=(*verification.checks, *fits(self.question)))
 
     def to_json(self) -> str:
-        """One JSON object: the same answer, the same bytes."""
+        """The answer as one JSON object; equal answers give equal bytes."""
         return json.dumps({**self.details, "solution": solution_to_json(self.solution)}, indent=2, ensure_ascii=False)
 
     def report(self, path: str | os.PathLike[str], purpose: str | None = None, author: str | None = None) -> Path:
-        """Write one self-contained HTML page that defends the answer, and the same as JSON beside it.
+        """Write the release report: one self-contained HTML page, and the same as JSON beside it.
 
         Parameters
         ----------
-        path : path of a file that ends in .html
-            Replaced if it is a report already, refused if it is anything else.
+        path : path
+            A file that ends in .html: replaced if it is a report already, refused if it is anything else.
         purpose, author : str, optional
             What the answer is for and who stands behind it: written on the page as given, so say nothing private.
         """
@@ -299,12 +309,14 @@ class Answer(Asked):
         return write_report([self], path, purpose=purpose, author=author)
 
     def __str__(self) -> str:
-        again = [f"  {RECORDED}"] if self.recorded else []
-        kept = "" if self.ledger.kept else " (in memory: lost with this process)"
-        spent = f"  ledger{kept}: entry {self.ledger.entry}, spent {self.ledger.spent}, head {self.ledger.head[:16]}"
+        recorded = [f"  {RECORDED}"] if self.recorded else []
+        memory_note = "" if self.ledger.kept else " (in memory: lost with this process)"
+        spent = (
+            f"  ledger{memory_note}: entry {self.ledger.entry}, spent {self.ledger.spent}, head {self.ledger.head[:16]}"
+        )
         lines = _lines(self.question, self.before, self.after)
         lines += [f"  note: {note}" for note in (self.outside_note, *self.readings, self.ledger.other_table) if note]
-        return "\n".join([f"{self.question.words}  {show(self.value, self.after.intervals)}", *lines, spent, *again])
+        return "\n".join([f"{self.question.words}  {show(self.value, self.after.intervals)}", *lines, spent, *recorded])
 
     __repr__ = __str__
 
@@ -315,13 +327,13 @@ class Answer(Asked):
 
 
 def _numbers(column: list[Any]) -> list[Any]:
-    """Whole numbers as they are; where one is a fraction, all of them as floats."""
-    whole = all(isinstance(each, int | str | None) for each in column)
-    return column if whole else [None if each is None else float(each) for each in column]
+    """A column of integers as it is; with a fraction among them, all as floats."""
+    whole = all(isinstance(number, int | str | None) for number in column)
+    return column if whole else [None if number is None else float(number) for number in column]
 
 
 def plain_after(question: Question, after: After) -> dict[str, Any]:
-    """What is known after an answer, as plain data."""
+    """What an answer says about the true value, as plain data."""
     plain = {name: list(part) if isinstance(part, tuple) else part for name, part in vars(after).items()}
     groups: Any = after.groups
     plain |= {"groups": question.plain_intervals(groups)} if groups else {}
@@ -332,11 +344,11 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 
 
 def fits(question: Question) -> tuple[Check, ...]:
-    """Whether a solution is one for the question: the same integers, moves and level, and all that it poses."""
+    """Check that a solution is one for the query: the same space, level, loss and prior."""
     problem = question.solution.problem
-    same = problem.space == question.space and problem.privacy == question.proved_level
+    is_same = problem.space == question.space and problem.privacy == question.proved_level
     wrong = [name for name, value in question.problem_data.items() if not _equal(problem.data.get(name), value)]
-    if not same or wrong:
+    if not is_same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)
 
@@ -350,7 +362,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _listed(part: Any) -> Any:
-    """Arrays and tuples as lists, whatever is in them."""
+    """Convert arrays and tuples to lists, recursively."""
     if isinstance(part, np.ndarray):
         return part.tolist()
     return [_listed(one) for one in part] if isinstance(part, list | tuple) else part
@@ -370,8 +382,8 @@ def _lines(question: Question, before: Before, after: After | None) -> list[str]
         lines += [f"  rows: {groups_in_words(after)}"] if after.groups else []
         if after.near_limit:
             lines.append(f"  note: {near_limit_in_words(question.terms.unit, after)}")
-    others = ", ".join(
+    losses = ", ".join(
         f"{name} {figures(by[before.loss])}" for name, by in question.losses.items() if before.loss in by
     )
-    lines.append(f"  {compared_by(before)}: {others}")
+    lines.append(f"  {compared_by(before)}: {losses}")
     return lines + [f"  note: {note}" for note in question.notes_with_truncation]

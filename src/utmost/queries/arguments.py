@@ -1,8 +1,8 @@
-"""What people give to questions: its types, by name, so that editors and `help` show them, and its checks at the door.
+"""Types of the arguments of questions, by name, so that editors and `help` show them, and conversion to plain values.
 
-Public values become plain ones once, where they come in. A value of `class Town(str, Enum)` is a text to JSON, and so
-to the ledger, but str() writes it differently: in SQL and in the names of cells it would be another. What asks, what
-labels and what the ledger compares are made of one value.
+Public values are converted to plain Python values once, where they are passed in. A value of `class Town(str, Enum)` is
+a text to JSON, and so to the ledger, but str() writes it differently: in SQL and in the names of cells it would be
+another. SQL, labels and the ledger all use the plain value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from utmost.space.families import Neighbours as Neighbours
 from utmost.space.integers import Tallies
 
 Condition: TypeAlias = str | Callable[[Any], Any] | Any | None
-"""Which rows: SQL text such as "age >= 65", or a function of the table that writes it; None is every row."""
+"""A condition on rows: SQL such as "age >= 65", or a function of the table that writes it; None is every row."""
 Privacy: TypeAlias = Level | int | float | str | Fraction | Decimal | None
 """What an answer may spend: a level, or a number, which is an epsilon. There is no default: None is refused."""
 Prior: TypeAlias = Sequence[float] | None
@@ -32,11 +32,11 @@ Of: TypeAlias = Literal["rows", "people"]
 """What is counted."""
 
 LIBRARIES = ("numpy", "pandas", "polars", "pyarrow")
-"""Whose columns may list public values."""
+"""Libraries whose arrays and columns may list public values."""
 
 
 def plain(value: Any) -> Any:
-    """A text, number or truth value as Python's own; anything else as it is.
+    """Convert a text, number or boolean to Python's own type; anything else stays as it is.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def plain(value: Any) -> Any:
 
 
 def listed(values: Any) -> Any:
-    """Public values in a column of a library as a list; what is a list already, or nothing of the kind, as it is.
+    """Convert an array or column of a library to a list; anything else stays as it is.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def listed(values: Any) -> Any:
     >>> listed(numpy.array(["ash", "briar"])), listed(("ash", "briar"))
     (['ash', 'briar'], ('ash', 'briar'))
     """
-    if type(values).__module__.partition(".")[0] not in LIBRARIES:  # a column of a database would be read from there
+    if type(values).__module__.partition(".")[0] not in LIBRARIES:  # a lazy column would be read from its database
         return values
     if hasattr(values, "categories") and not hasattr(values, "__len__"):  # a categorical type of pandas
         values = values.categories
@@ -77,12 +77,12 @@ def listed(values: Any) -> Any:
 
 
 def tally_prior(prior: Any, space: Tallies) -> dict[tuple[int, ...], float] | None:
-    """A listed prior: {tally: probability}; None is uniform."""
+    """Check a listed prior over tallies, {tally: probability}; None is uniform."""
     if prior is None:
         return None
     if not isinstance(prior, Mapping) or not prior:
         raise InvalidInput("the prior of tallies is a mapping {(votes, ...): probability}, or None for uniform.")
-    found: dict[tuple[int, ...], Fraction] = {}
+    probabilities: dict[tuple[int, ...], Fraction] = {}
     for tally, weight in prior.items():
         listed = tuple(map(plain, tally)) if isinstance(tally, Sequence) else ()
         whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
@@ -90,11 +90,11 @@ def tally_prior(prior: Any, space: Tallies) -> dict[tuple[int, ...], float] | No
             raise InvalidInput(
                 f"the prior lists {shown(tally)}; give {space.cells} whole numbers that add up to at most {space.rows}."
             )
-        found[listed] = as_rational(weight, "a probability of the prior")
-    off = abs(sum(found.values(), Fraction(-1)))
-    if min(found.values()) < 0 or off > Fraction(1, 10**9):
+        probabilities[listed] = as_rational(weight, "a probability of the prior")
+    off = abs(sum(probabilities.values(), Fraction(-1)))
+    if min(probabilities.values()) < 0 or off > Fraction(1, 10**9):
         raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
-    return {tally: float(weight) for tally, weight in found.items()}
+    return {tally: float(weight) for tally, weight in probabilities.items()}
 
 
 def tally_prior_text(prior: Mapping[Any, float] | None) -> str:

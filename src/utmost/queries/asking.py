@@ -1,7 +1,7 @@
 """Every question as a method: of a session, of its plans, of a schedule, and of a server's client.
 
-A method checks nothing itself: it puts a query together from its arguments (`questions`, `aggregates`), which checks
-them, and hands it to `ask`.
+A method checks nothing itself: it makes a query of its arguments, which checks them (`questions`, `aggregates`), and
+passes it to `ask`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from utmost.queries.questions.top import Top
 from utmost.queries.questions.top_found import TopFound
 
 Made = TypeVar("Made")
-"""What asking makes: an `Answer`, or a `Plan`."""
+"""The result of asking: an `Answer`, or a `Plan`."""
 Result = TypeVar("Result")
 Asker = TypeVar("Asker", bound="Questions[Any]")
 Arguments = ParamSpec("Arguments")
@@ -73,7 +73,7 @@ Arguments = ParamSpec("Arguments")
 def with_own_errors(
     method: Callable[Concatenate[Asker, Arguments], Result],
 ) -> Callable[Concatenate[Asker, Arguments], Result]:
-    """A question's method that says in our words, and not in Python's, which argument is missing or unknown."""
+    """Decorate a question's method, so that `InvalidInput` says which argument is missing or unknown."""
     signature = inspect.signature(method)
 
     @wraps(method)
@@ -85,36 +85,36 @@ def with_own_errors(
                 signature.bind(asker, *arguments, **named)
             except TypeError:
                 raise InvalidInput(misused(method.__name__, signature, (asker, *arguments), named)) from None
-            raise  # a mistake of ours
+            raise  # a bug of ours
 
     return cast(Callable[Concatenate[Asker, Arguments], Result], checked)
 
 
-def misused(name: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    """What an error says of arguments that do not fit: which the question lacks, or does not take, and what to do."""
-    known = [each for each in signature.parameters if each != "self"]
-    places = [n for n in known if signature.parameters[n].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    taken = f"{name} takes {', '.join(known)}"
-    odd = [each for each in named if each not in known]
-    if odd == ["by"]:
-        asked_by = [each for each in QUESTIONS if "by" in inspect.signature(getattr(Questions, each)).parameters]
+def misused(name: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    """The message for arguments that do not fit: which are missing or unknown, and the remedy."""
+    parameters = [parameter for parameter in signature.parameters if parameter != "self"]
+    places = [n for n in parameters if signature.parameters[n].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    usage = f"{name} takes {', '.join(parameters)}"
+    unknown = [parameter for parameter in named if parameter not in parameters]
+    if unknown == ["by"]:
+        asked_by = [query for query in QUESTIONS if "by" in inspect.signature(getattr(Questions, query)).parameters]
         return f"{name} is not asked by keys; {', '.join(asked_by)} take `by`."
-    if odd:
-        return f"{name} has no argument {shown(odd[0])}; {taken}."
-    if len(given) - 1 > len(places):
-        return f"{name} takes {', '.join(places)} by position, and all else by name, such as where=...; {taken}."
-    twice = [each for each in places[: len(given) - 1] if each in named]
+    if unknown:
+        return f"{name} has no argument {shown(unknown[0])}; {usage}."
+    if len(positional) - 1 > len(places):
+        return f"{name} takes {', '.join(places)} by position, and all else by name, such as where=...; {usage}."
+    twice = [parameter for parameter in places[: len(positional) - 1] if parameter in named]
     if twice:
         return f"{name} is given {twice[0]} twice, by position and by name; give it once."
-    lacking = [n for n in known if signature.parameters[n].default is inspect.Parameter.empty]
-    lacking = [n for n in lacking if n not in named and n not in places[: len(given) - 1]]
-    said = {option.name: option.help.rstrip(".") for option in getattr(QUESTIONS.get(name), "options", ())}
-    words = [f"{n} ({said[n][0].lower()}{said[n][1:]})" if said.get(n) else n for n in lacking]
-    return f"{name} needs {', '.join(words)}: give what is public knowledge, never what the table says; {taken}."
+    lacking = [n for n in parameters if signature.parameters[n].default is inspect.Parameter.empty]
+    lacking = [n for n in lacking if n not in named and n not in places[: len(positional) - 1]]
+    help_of = {option.name: option.help.rstrip(".") for option in getattr(QUESTIONS.get(name), "options", ())}
+    words = [f"{n} ({help_of[n][0].lower()}{help_of[n][1:]})" if help_of.get(n) else n for n in lacking]
+    return f"{name} needs {', '.join(words)}: give what is public knowledge, never what the table says; {usage}."
 
 
 class Questions(ABC, Generic[Made]):
-    """What questions are asked of; each has the same arguments wherever it is asked.
+    """The questions as methods, with the same arguments wherever they are asked.
 
     Attributes
     ----------
@@ -132,19 +132,19 @@ class Questions(ABC, Generic[Made]):
         """Answer the question, or plan it."""
 
     def level(self, privacy: Any) -> Any:
-        """What a question may spend, where it is not said with it."""
+        """The level of a question; a subclass may have a default."""
         return privacy
 
     def where(self, where: Any) -> Where:
-        """A condition with its text; an error unless it is one of this table."""
+        """Check a condition on the table's columns, and return it with its text."""
         return as_where(where, self.source)
 
     def is_whole(self, column: Any) -> bool:
-        """Whether a column is of an integer type, so that its values need no rounding: the public schema says so."""
+        """Whether a column has an integer type in the public schema, so that its values need no rounding."""
         return is_whole(self.source, as_column(column))
 
     def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **parameters: Any) -> Made:
-        """Ask a question of this kind about the rows of a condition."""
+        """Ask a question of this kind about the rows that satisfy a condition."""
         level, condition = self.level(privacy), self.where(where)
         return self.ask(kind(terms=self.terms, privacy=level, where=condition, **parameters), fresh)
 
@@ -161,13 +161,13 @@ class Questions(ABC, Generic[Made]):
         by: Keys | Discover | None = None,
         fresh: bool = False,
     ) -> Made:
-        """How many rows (or people with such a row) there are of which a condition is true.
+        """The number of rows (or of people with such a row) that satisfy a condition.
 
         Parameters
         ----------
-        where : SQL text, or function of the table such as lambda t: t.age >= 65, optional
-            Which rows are counted, such as ``"age >= 65"``; rows of which it is unknown (null) are not. Every row
-            without it.
+        where : str or callable, optional
+            Which rows are counted: SQL such as ``"age >= 65"``, or a function of the table such as
+            ``lambda t: t.age >= 65``. Rows for which it is unknown (null) are not counted. Every row without it.
         privacy : level or number
             What this answer may spend. A number is an epsilon: 0.5 means that no one's presence changes the
             probability of any answer by more than a factor e^0.5 = 1.65. `um.ApproxDP(1, 1e-6)`, `um.GaussianDP(1)` and
@@ -331,12 +331,13 @@ class Questions(ABC, Generic[Made]):
             What the noise is best for.
         by : um.keys or um.discover, optional
             Answer once for every public key, as for `count`; all groups together cost `privacy`.
-        expected_rows : number, or {key: number} or a list in the order of the keys, optional
+        expected_rows : number, mapping or list, optional
             How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
-            allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
-            function of the rows. The error depends on where values lie as well: the plan has its least and its largest
-            over all tables, and one number, such as `allot` needs, is the largest. The answer itself does not depend on
-            it, and asking again with another one costs nothing.
+            allows; for groups also {key: number}, or a list in the order of the keys. The plan's error and the
+            comparisons are stated for it; without it the plan states them as a function of the rows. The error depends
+            on where values lie as well: the plan has its least and its largest over all tables, and one number, such as
+            `allot` needs, is the largest. The answer itself does not depend on it, and asking again with another one
+            costs nothing.
         min_rows : int, optional
             With `by`: groups whose released number of rows is below this are suppressed: listed without a value. It is
             decided from released numbers alone, and asking again with another one costs nothing.
@@ -407,12 +408,13 @@ class Questions(ABC, Generic[Made]):
         by : um.keys, optional
             Answer once for every public key, as for `count`; all groups together cost `privacy`. Then the values are
             variances.
-        expected_rows : number, or {key: number} or a list in the order of the keys, optional
+        expected_rows : number, mapping or list, optional
             How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
-            allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
-            function of the rows. The error depends on where values lie as well: the plan has its least and its largest
-            over all tables, and one number, such as `allot` needs, is the largest. The answer itself does not depend on
-            it, and asking again with another one costs nothing.
+            allows; for groups also {key: number}, or a list in the order of the keys. The plan's error and the
+            comparisons are stated for it; without it the plan states them as a function of the rows. The error depends
+            on where values lie as well: the plan has its least and its largest over all tables, and one number, such as
+            `allot` needs, is the largest. The answer itself does not depend on it, and asking again with another one
+            costs nothing.
         min_rows : int, optional
             With `by`: groups whose released number of rows is below this are suppressed: listed without a value. It is
             decided from released numbers alone, and asking again with another one costs nothing.
@@ -662,8 +664,8 @@ class Questions(ABC, Generic[Made]):
         >>> s.threshold("age >= 65", 20, privacy=9).value
         True
         """
-        asked = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
-        return self.pose(Threshold, privacy, where, fresh, by=by, **asked)
+        parameters = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
+        return self.pose(Threshold, privacy, where, fresh, by=by, **parameters)
 
     @with_own_errors
     def counts(
@@ -771,7 +773,7 @@ class Questions(ABC, Generic[Made]):
         >>> list(s.histogram("age", um.bins([0, 18, 65, 120]), privacy=1).value)
         ['[0, 18)', '[18, 65)', '[65, 120)']
         """
-        asked = Histogram(
+        query = Histogram(
             terms=self.terms,
             privacy=self.level(privacy),
             categories=as_column_categories(column, categories),
@@ -780,7 +782,7 @@ class Questions(ABC, Generic[Made]):
             of=of,
             loss=loss,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def cdf(
@@ -841,7 +843,7 @@ class Questions(ABC, Generic[Made]):
         >>> list(s.cdf("age", [20, 40, 60, 80], privacy=1).value)
         ['<= 20', '<= 40', '<= 60', '<= 80']
         """
-        asked = Cdf(
+        query = Cdf(
             terms=self.terms,
             privacy=self.level(privacy),
             column=column,
@@ -851,7 +853,7 @@ class Questions(ABC, Generic[Made]):
             monotone=monotone,
             loss=loss,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def ranges(
@@ -905,7 +907,7 @@ class Questions(ABC, Generic[Made]):
         >>> value["[0, 18)"] + value["[18, 65)"] == value["[0, 65)"]
         True
         """
-        asked = Ranges(
+        query = Ranges(
             terms=self.terms,
             privacy=self.level(privacy),
             column=column,
@@ -913,7 +915,7 @@ class Questions(ABC, Generic[Made]):
             where=self.where(where),
             of=of,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def hierarchy(
@@ -964,8 +966,8 @@ class Questions(ABC, Generic[Made]):
         True
         """
         condition = self.where(where)
-        asked = HierarchyOf(terms=self.terms, privacy=self.level(privacy), by=keys, levels=levels, where=condition)
-        return self.ask(asked, fresh)
+        query = HierarchyOf(terms=self.terms, privacy=self.level(privacy), by=keys, levels=levels, where=condition)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def marginals(
@@ -1021,8 +1023,8 @@ class Questions(ABC, Generic[Made]):
         True
         """
         where_given = self.where(where)
-        asked = Marginals(terms=self.terms, privacy=self.level(privacy), by=keys, tables=of, where=where_given)
-        return self.ask(asked, fresh)
+        query = Marginals(terms=self.terms, privacy=self.level(privacy), by=keys, tables=of, where=where_given)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def plurality(
@@ -1076,7 +1078,7 @@ class Questions(ABC, Generic[Made]):
         >>> s.plurality("age", um.bins([0, 18, 65, 120]), privacy=5).value
         '[18, 65)'
         """
-        asked = Plurality(
+        query = Plurality(
             terms=self.terms,
             privacy=self.level(privacy),
             column=column,
@@ -1086,7 +1088,7 @@ class Questions(ABC, Generic[Made]):
             loss=loss,
             prior=prior,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)
 
     @with_own_errors
     def quantile(
@@ -1181,17 +1183,17 @@ class Questions(ABC, Generic[Made]):
         if prior is not None and loss is None:
             loss = "absolute"
         few = candidates is not None and many <= MOST_CANDIDATES
-        chosen, counted = few and loss is not None and not several, few and several and by is None
-        if not chosen and not counted:
+        by_selection, by_counts = few and loss is not None and not several, few and several and by is None
+        if not by_selection and not by_counts:
             shares = q if several else [q]
             return self._ranked(
                 column, shares, not several, candidates, bounds, privacy, where, of, loss, prior, by, fresh
             )
         if any(bound is not None for bound in bounds.values()):
             raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
-        if counted:
+        if by_counts:
             return self._several(column, q, candidates, privacy, where, of, loss, prior, by, fresh)
-        asked = {
+        parameters = {
             "terms": self.terms,
             "privacy": self.level(privacy),
             "column": column,
@@ -1203,7 +1205,7 @@ class Questions(ABC, Generic[Made]):
             "prior": prior,
             "by": by,
         }
-        return self.ask(Quantile(**asked), fresh)
+        return self.ask(Quantile(**parameters), fresh)
 
     @with_own_errors
     def clamped(
@@ -1422,8 +1424,8 @@ class Questions(ABC, Generic[Made]):
         ['LAX', 'ORD']
         """
         by = as_discover(column, keys_each)
-        asked = ShownKeys(terms=self.terms, privacy=self.level(privacy), by=by, where=self.where(where))
-        return self.ask(asked, fresh)
+        query = ShownKeys(terms=self.terms, privacy=self.level(privacy), by=by, where=self.where(where))
+        return self.ask(query, fresh)
 
     @with_own_errors
     def top(
@@ -1488,8 +1490,8 @@ class Questions(ABC, Generic[Made]):
             return self.pose(
                 TopFound, level, where, fresh, aggregate=Count(counted=as_of(of, self.terms.unit)), by=by, k=k
             )
-        asked = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
-        return self.ask(asked, fresh)
+        query = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
+        return self.ask(query, fresh)
 
     def _named(self, conditions: Any) -> dict[str, Where]:
         """Conditions by name: as they are named, or by their own text."""
@@ -1566,7 +1568,7 @@ class Questions(ABC, Generic[Made]):
             )
         if candidates is not None and any(bound is not None for bound in bounds.values()):
             raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
-        given = {
+        parameters = {
             "terms": self.terms,
             "privacy": self.level(privacy),
             "column": column,
@@ -1579,7 +1581,7 @@ class Questions(ABC, Generic[Made]):
             "by": by,
             **bounds,
         }
-        return self.ask(Ranked(**given), fresh)
+        return self.ask(Ranked(**parameters), fresh)
 
     def _several(
         self,
@@ -1599,7 +1601,7 @@ class Questions(ABC, Generic[Made]):
                 "several quantiles are read off noisy counts: prior, by and loss are for one of them. Leave these out, "
                 "or ask for one quantile at a time."
             )
-        asked = Quantiles(
+        query = Quantiles(
             terms=self.terms,
             privacy=self.level(privacy),
             column=column,
@@ -1608,4 +1610,4 @@ class Questions(ABC, Generic[Made]):
             where=self.where(where),
             of=of,
         )
-        return self.ask(asked, fresh)
+        return self.ask(query, fresh)

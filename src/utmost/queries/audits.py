@@ -1,10 +1,10 @@
-"""Trying to break a promise: how different two neighbouring tables look to somebody who asks many times.
+"""Auditing: an empirical lower bound on epsilon from many draws on two neighbouring tables.
 
-`audit` draws the answer many times from each of two tables that differ in one row or person, looks for the event whose
-probabilities differ most, on the first half of the draws, and estimates it on the second half: an event chosen on other
-draws is not chosen to please. The bound it states holds with the stated confidence (Clopper and Pearson, for each of
-the two probabilities). Where the level does not allow the one probability beside the other, whichever kind of level it
-is, the promise is broken; where it does, nothing is proved. The mechanism may be ours, or anybody's.
+`audit` draws the answer many times from each of two tables that differ in one row or person, chooses the event whose
+probabilities differ most on the first half of the draws, and estimates them on the second half, so that the choice does
+not bias the estimate. The bound holds with the stated confidence (Clopper and Pearson, for each of the two
+probabilities). If the level, of whichever kind, does not allow these two probabilities, the promise is broken;
+otherwise nothing is proved. The mechanism may be ours or any other.
 """
 
 from __future__ import annotations
@@ -27,15 +27,20 @@ MOST_RUNS = 10**7
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes
     ----------
-    epsilon_at_least : the empirical lower bound, at the delta of the level
-    promised : the level, as text
-    event : the answers that told the tables apart best
-    runs : how often each table was asked
-    broken : whether the level forbids what was seen
+    epsilon_at_least : float
+        The empirical lower bound on epsilon, at the delta of the level.
+    promised : str
+        The level, as text.
+    event : str
+        The event that distinguished the tables best.
+    runs : int
+        How many answers were drawn from each table.
+    broken : bool
+        Whether the level forbids the observed probabilities.
     """
 
     epsilon_at_least: float
@@ -55,22 +60,24 @@ class Audit:
 def audit(
     question: Callable[[Any], Any] | Sequence[str], table_a: Any, table_b: Any, runs: int = 2000, privacy: Any = None
 ) -> Audit:
-    """An empirical lower bound of epsilon, from asking one question about two neighbouring tables many times.
+    """An empirical lower bound on epsilon, from asking one question about two neighbouring tables many times.
 
     Parameters
     ----------
-    question : a function of a table, a command, a measurement of OpenDP, or a mechanism of diffprivlib
+    question : callable, list of str or mechanism
         A function that opens a session on a table and returns the answer of one question is called once per table; its
         session should keep its account in memory (ledger=None), and further releases are drawn from the answer's own
         question, outside any account. Any other function is a mechanism of your own: it is called `runs` times per
         table and returns a number, a text, or a list of them. A command, a list such as ["./noisy", "--eps=1"], gets
         the table on standard input (as JSON, a text as it is) and prints an answer a line; it is run until there are
         enough.
-    table_a, table_b : two tables, or values, that differ in one row or person
-    runs : how many answers of each, from 100 to ten million
-    privacy : level or number, for a mechanism that is not ours
-        What it promises. Left out for OpenDP, whose privacy map at distance 1 says it, and for diffprivlib; for answers
-        of a session, which say it themselves.
+    table_a, table_b : table or any
+        Two tables, or values, that differ in one row or person.
+    runs : int
+        How many answers to draw from each, from 100 to ten million.
+    privacy : level or number, optional
+        What a mechanism of your own promises. Left out for OpenDP, whose privacy map at distance 1 gives it, for
+        diffprivlib, and for answers of a session, which have a level.
 
     Examples
     --------
@@ -100,8 +107,8 @@ def audit(
             f"runs is {shown(runs)}; give 100 to {MOST_RUNS}: fewer releases tell nothing, more do not end."
         )
     stated = promised_by(question) if privacy is None else as_level(privacy)
-    drawn = [_drawn(question, table, runs, stated) for table in (table_a, table_b)]
-    (first, level), (second, other) = drawn
+    samples = [_drawn(question, table, runs, stated) for table in (table_a, table_b)]
+    (first, level), (second, other) = samples
     if level != other:
         raise InvalidInput(
             f"the question was asked at {level} of one table and at {other} of the other; ask both at one level."
@@ -110,25 +117,25 @@ def audit(
 
 
 def _drawn(question: Any, table: Any, runs: int, stated: Level | None) -> tuple[list[Any], Level]:
-    """Answers about one table, and the level that is promised for them."""
+    """Draw answers about one table; return them with the promised level."""
     if is_command(question) or hasattr(question, "randomise") or hasattr(question, "output_measure"):
         level = _required(stated, "answers of a mechanism that is not ours")
         return drawn_from(question, table, runs), level
     answer = question(table)
     if getattr(answer, "source", None) is None:
-        kind = type(answer).__name__  # not the value: it may be private
+        kind = type(answer).__name__  # not the value, which may be private
         level = _required(stated, f"a value of type {kind}, which is no answer of a session")
         return drawn_from(question, table, runs, answer), level
     if stated is not None and stated != answer.privacy:
         raise InvalidInput(f"the answer spends {answer.privacy}, and not {stated}; leave `privacy` out.")
-    asked, source = answer.question, answer.source
-    point = asked.point(source.found(asked.statement(source, b"audit" * 8)))
-    draws = [tuple(map(plain, asked.draw(point).values())) for _ in range(runs)]
+    query, source = answer.question, answer.source
+    point = query.point(source.execute(query.statement(source, b"audit" * 8)))
+    draws = [tuple(map(plain, query.draw(point).values())) for _ in range(runs)]
     return [draw[0] if len(draw) == 1 else draw for draw in draws], answer.privacy
 
 
 def _required(stated: Level | None, of: str) -> Level:
-    """The level that is promised; an error where nobody said it."""
+    """The promised level; raises `InvalidInput` if none was given."""
     if stated is None:
         raise InvalidInput(
             f"the question gives {of}: say what is promised, such as privacy=1, or return s.count(...) or the like."
@@ -137,24 +144,24 @@ def _required(stated: Level | None, of: str) -> Level:
 
 
 def _judged(first: list[Any], second: list[Any], level: Level, runs: int) -> Audit:
-    """The bound that the second half of the draws gives for the event that the first half chose."""
+    """Choose the event on the first half of the draws, and compute its bound on the second half."""
     half = runs // 2
     delta = float(getattr(level, "delta", 0))
     event, swapped = best_event(first[:half], second[:half], delta)
     counts = [sum(answer in event for answer in draws[half:]) for draws in (first, second)]
     here, there = counts[::-1] if swapped else counts
     low, high = float(least(here, runs - half)), float(upmost(there, runs - half))
-    found = max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
-    return Audit(found, str(level), str(event), runs, _forbids(level, low, high))
+    epsilon = max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+    return Audit(epsilon, str(level), str(event), runs, _forbids(level, low, high))
 
 
 def _forbids(level: Level, low: float, high: float) -> bool:
-    """Whether a level allows no event of probability `low` or more that has `high` or less at a neighbour."""
+    """Whether a level rules out an event with probability at least `low` here and at most `high` at a neighbour."""
     if not isinstance(level, ZCDP):
         return low > float(level.upper(high)) + ROUNDING
     if low <= high:
         return False
-    # The divergence of the event alone is at most that of the answers; of any order it must be at most rho times that.
+    # The divergence of the event is at most that of the answers, which is at most rho times the order, for every order.
     orders = 1 + np.geomspace(1e-3, 1e3, 400)
     with np.errstate(divide="ignore"):
         logs = np.log(np.array([low, high, 1 - low, 1 - high]))

@@ -1,8 +1,8 @@
-"""Bins: public edges that cut a column of numbers into disjoint ranges, wherever categories or keys are listed.
+"""Bins: public edges that cut a column of numbers into disjoint ranges, in place of listed categories or keys.
 
-The rule at the edges: a bin holds its lower edge and not its upper one. `um.bins(0, 100, 5)` has the bins [0, 5),
-[5, 10), ..., [95, 100); 5 lies in the second, and 100 in none. Null, NaN, and what lies below the first edge or not
-below the last are in no bin: dropped, or counted under `other` where that is named.
+A bin includes its lower edge and not its upper one. `um.bins(0, 100, 5)` has the bins [0, 5), [5, 10), ..., [95, 100);
+5 is in the second, and 100 in none. Null, NaN, and numbers below the first edge or not below the last are in no bin:
+they are dropped, or counted under `other` if that is given.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from utmost.exact import Number, as_rational
 from utmost.queries.arguments import listed, plain
 
 MOST_BINS = 10_000
-"""How many bins there may be: a statement has one comparison for each edge."""
+"""Most bins: a statement has one comparison for each edge."""
 EXACT = 2**53
-"""Below this, every whole number is a float of its own."""
+"""Below this, every integer is exact as a float."""
 EXAMPLES = "um.bins(0, 100, 5) or um.bins([0, 18, 65, 120])"
 
 
@@ -31,14 +31,15 @@ class Bins:
 
     Attributes
     ----------
-    edges : where they begin and end, in increasing order: one more than there are bins
+    edges : tuple of number
+        Where bins begin and end, in increasing order: one more than there are bins.
     """
 
     edges: tuple[int | float, ...]
 
     @cached_property
     def labels(self) -> list[str]:
-        """What the bins are called: "[0, 5)" holds 0 and not 5."""
+        """The names of the bins, such as "[0, 5)", which contains 0 and not 5."""
         return [f"[{low}, {high})" for low, high in pairwise(self.edges)]
 
     def __len__(self) -> int:
@@ -51,8 +52,8 @@ class Bins:
 def bins(lower: Any, upper: Number | None = None, width: Number | None = None) -> Bins:
     """Bins of a column of numbers: in place of a list of categories or keys, or as the edges of a CDF.
 
-    A bin holds its lower edge and not its upper one, so every number from the first edge up to, and not including, the
-    last lies in exactly one bin. What lies outside, null and NaN are in none.
+    A bin includes its lower edge and not its upper one, so every number from the first edge up to, and not including,
+    the last is in exactly one bin. Numbers outside, null and NaN are in none.
 
     Parameters
     ----------
@@ -98,14 +99,14 @@ def bins(lower: Any, upper: Number | None = None, width: Number | None = None) -
 
 
 def as_bins(values: Any) -> Bins | None:
-    """The bins that stand in place of a list, as a question holds them or as a report writes them; None of a list."""
+    """The bins given in place of a list, as an object or as a report writes them; None for a list."""
     if isinstance(values, Bins):
         return values
     return bins(values["bins"]) if isinstance(values, Mapping) and values.keys() == {"bins"} else None
 
 
 def labels_of(values: Bins | Sequence[Any]) -> Sequence[Any]:
-    """What cells are called: the labels of bins, or the listed values themselves."""
+    """The names of cells: the labels of bins, or the listed values themselves."""
     return values.labels if isinstance(values, Bins) else values
 
 
@@ -115,40 +116,40 @@ def public_of(values: Bins | Sequence[Any]) -> Any:
 
 
 def read_bins(text: str) -> Bins | None:
-    """Bins as one types them: bins(0, 100, 5), or bins([0, 18, 65]); None of other texts.
+    """Parse bins such as bins(0, 100, 5) or bins([0, 18, 65]); None for other texts.
 
     Examples
     --------
     >>> read_bins("bins(0, 100, 5)"), read_bins("bins(0, 18, 65, 120)"), read_bins("yes,no")
     (<20 bins from 0 to 100>, <3 bins from 0 to 120>, None)
     """
-    found = re.fullmatch(r"\s*(?:um\.)?bins\s*\(\s*(\[?)([^()\[\]]*?)(\]?)\s*\)\s*", text)
-    if found is None:
+    match = re.fullmatch(r"\s*(?:um\.)?bins\s*\(\s*(\[?)([^()\[\]]*?)(\]?)\s*\)\s*", text)
+    if match is None:
         return None
-    parts = [part.strip() for part in found[2].split(",") if part.strip()]
+    parts = [part.strip() for part in match[2].split(",") if part.strip()]
     try:
         numbers = [as_number(as_rational(part)) for part in parts]
     except InvalidInput:
         raise InvalidInput(f"{shown(text)} holds something that is no number; write {EXAMPLES}.") from None
-    listed = bool(found[1]) or len(numbers) != 3
+    listed = bool(match[1]) or len(numbers) != 3
     return bins(numbers) if listed else bins(*numbers)
 
 
 def as_number(value: Any) -> int | float:
-    """A rational as a whole number where it is one, else as the nearest float."""
+    """A rational as an int where it is an integer, else as the nearest float."""
     return int(value) if value.denominator == 1 else float(value)
 
 
 def _edges(edges: Any) -> tuple[int | float, ...]:
-    given = listed(edges)
-    if isinstance(given, Bins):
-        return given.edges
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+    numbers = listed(edges)
+    if isinstance(numbers, Bins):
+        return numbers.edges
+    if isinstance(numbers, str | bytes) or not isinstance(numbers, Sequence):
         raise InvalidInput(f"the edges of bins are {shown(edges)}; give a list of numbers: {EXAMPLES}.")
-    if len(given) < 2:
-        raise InvalidInput(f"{len(given)} edges make no bin; give two or more: {EXAMPLES}.")
-    _require_few(len(given) - 1)
-    values = [plain(x) for x in given]
+    if len(numbers) < 2:
+        raise InvalidInput(f"{len(numbers)} edges make no bin; give two or more: {EXAMPLES}.")
+    _require_few(len(numbers) - 1)
+    values = [plain(x) for x in numbers]
     for place, x in enumerate(values):
         if isinstance(x, bool) or not isinstance(x, int | float) or not abs(x) < EXACT:
             raise InvalidInput(f"edge {place + 1} of the bins is {shown(x)}; give numbers below 2^53: {EXAMPLES}.")

@@ -1,4 +1,4 @@
-"""What is left of a budget: as text, as HTML, as a picture. Made of the ledger alone."""
+"""The remaining budget of an account as text, as HTML and as a picture, from the ledger alone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ from utmost.solution.card import card, table
 
 @dataclass(frozen=True)
 class Budget:
-    """The state of an account at the moment it was asked for; another process may spend meanwhile.
+    """The state of an account at one moment; another process may spend meanwhile.
 
     Attributes
     ----------
-    left, spent : what of the budget is left, and what was spent, all entries together
-    entries : what was spent on what, oldest first
-    tiers : groups of rows or people with promises of their own, of which every answer spends in proportion
+    dataset : str
+        The data set of the account.
+    left : Left
+        What is left of the budget.
+    spent : Spent
+        What all entries together have spent.
+    entries : sequence of Entry
+        The entries, oldest first.
+    tiers : sequence of Tier
+        Groups of rows or people with promises of their own, of which every answer spends in proportion.
 
     Examples
     --------
@@ -46,7 +53,7 @@ class Budget:
 
     @property
     def by_tier(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """What is spent of each tier, and what it is promised in all, by its condition: epsilons, exact.
+        """The spent and the promised epsilon of each tier, by its condition, exact.
 
         Examples
         --------
@@ -89,29 +96,29 @@ class Budget:
             cells += [("", level, "", words) for level, words in parts_of(e)]
             rows += cells
         spent = table(("entry", "level", "charged", "asked"), rows) if rows else ""
-        parts = [tuple(each.rsplit(": ", 1)) for each in self.left_of_tiers]
+        parts = [tuple(tier.rsplit(": ", 1)) for tier in self.left_of_tiers]
         tiers = table(("tier", "left"), parts) if parts else ""
         return card(f"{self.dataset}: {self.left} left", self.picture(), tiers + spent)
 
     def picture(self) -> str:
-        """A bar for every resource of the budget: what each entry took of it, its question shown where one points."""
+        """An SVG bar for every resource of the budget with the spend of each entry; pointing at it shows the query."""
         limits = zip(self.left.filter.resources, self.left.filter.limits, strict=True)
         shares = {}
         for name, limit in limits:
             whole = float(limit)
-            taken = [
+            shares_of_entries = [
                 (
                     f"{e.number}. {asked(e)}: {name} {float(e.cost[name]):.6g}",
                     float(e.cost[name]) / whole if whole else 0.0,
                 )
                 for e in self.entries
             ]
-            shares[f"{name}, of {limit}"] = taken
+            shares[f"{name}, of {limit}"] = shares_of_entries
         return spending(shares)
 
 
 def tiers_of(unit: str) -> tuple[Tier, ...]:
-    """The tiers of an account's unit; none where it is not written as sessions write theirs."""
+    """The tiers in the text of an account's unit; none for a text that no session has written."""
     try:
         return as_unit(unit).tiers
     except InvalidInput:
@@ -119,17 +126,17 @@ def tiers_of(unit: str) -> tuple[Tier, ...]:
 
 
 def parts_of(entry: Entry) -> list[tuple[str, str]]:
-    """The questions inside a batch or a schedule, each with its level: (level, words)."""
+    """The queries in a batch or a schedule, each with its level: (level, words)."""
     question: Any = entry.question
     if entry.slots:
-        return [("", _words(asked)) for asked, _ in entry.used]
+        return [("", _words(inner)) for inner, _ in entry.used]
     if isinstance(question, dict) and isinstance(question.get("batch"), list):
         return [(str(part.get("privacy", "")), _words(part)) for part in question["batch"] if isinstance(part, dict)]
     return []
 
 
 def levels_of(entry: Entry) -> str:
-    """What an entry was charged for, in a few words."""
+    """The level that an entry was charged for, in a few words."""
     if isinstance(entry.level, tuple):
         return f"{len(entry.level)} levels together"
     return f"{entry.slots} slots of {entry.level}" if entry.slots else str(entry.level)
@@ -140,12 +147,12 @@ def _unfinished(entry: Entry) -> str:
 
 
 def asked(entry: Entry) -> str:
-    """The question of an entry in a few words; a question asked by somebody else as it was given."""
+    """The query of an entry in a few words; a query that was not asked through a session as it was recorded."""
     return _words(entry.question)
 
 
 def _category(part: Any) -> str:
-    """A category; of a column with its list of them, or its bins, the column."""
+    """The name of a category; for a pair of a column and its list or bins, that of the column."""
     return str(
         part[0] if isinstance(part, list | tuple) and len(part) == 2 and isinstance(part[1], list | dict) else part
     )
@@ -166,5 +173,5 @@ def _words(question: Any) -> str:
     what = (
         question.get("where") or question.get("column") or ", ".join(map(_category, question.get("categories") or ()))
     )
-    shown = "; ".join(map(str, what)) if isinstance(what, list) else what
-    return f"{name or 'asked'}: {shown}" if shown else str(name or question)
+    condition = "; ".join(map(str, what)) if isinstance(what, list) else what
+    return f"{name or 'asked'}: {condition}" if condition else str(name or question)

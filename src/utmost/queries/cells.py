@@ -1,12 +1,13 @@
-"""How many rows each of several disjoint cells holds: the statistic of histograms, winners and quantiles.
+"""Counts of rows in disjoint cells: the statistic of histograms, winners and quantiles.
 
-A row is in one cell or in none, by its values alone. Of one person at most `rows_each` rows are kept, chosen like those
-of every other statistic.
+A row is in one cell or in none, by its values alone. Of one person at most `rows_each` rows are kept, chosen as for
+every other statistic.
 
-**How far one neighbour moves it.** With k rows of a unit kept, one unit added or removed moves the cells by at most k
-steps of one, all in one direction; one unit replaced takes up to k rows out of cells and puts up to k into others.
+**Sensitivity.** With k rows of a unit kept, one unit added or removed changes the counts by at most k in all, in one
+direction; one unit replaced takes up to k rows out of cells and puts up to k into others.
 
-For rows, the engine first counts equal values and then looks at each different value once: as fast as GROUP BY.
+Where rows are the unit, the engine first counts equal values, and then assigns each distinct value to a cell once,
+which is as fast as GROUP BY.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import as_rational
 from utmost.queries.arguments import listed, plain
 from utmost.queries.bins import Bins
-from utmost.queries.contributions import is_truncated, keep_alike, number_column, with_ids
+from utmost.queries.contributions import is_truncated, keep_counted_rows, number_column, with_ids
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.types import BOOLEAN, UINT64, Type, integer
@@ -36,11 +37,11 @@ from utmost.queries.units import Unit
 
 MOST_CELLS = 1000
 FEW_CUTS = 8
-"""Fewer cuts are compared one by one."""
+"""Below this number of cuts, they are compared one by one."""
 MOST_SINGLE = (2 - 2**-23) * 2.0**127
 """The largest 32-bit float."""
 EXACT = 2**53
-"""Below this, every whole number is a float of its own."""
+"""Below this, every integer is exact as a float."""
 MOST_COUNT = 2**62
 """A count is clamped to this before it leaves the engine."""
 CELL = integer(0, MOST_CELLS)
@@ -52,9 +53,12 @@ class Cells:
 
     Attributes
     ----------
-    keys : what decides about the cell, as columns of the table
-    number : the cell's number as a function of a table that has the keys; null for a row in none
-    size : how many cells there are
+    keys : mapping of str to Expression
+        Columns of the table that determine the cell.
+    number : callable
+        A function from a relation with these columns to the cell's number; null for a row in no cell.
+    size : int
+        The number of cells.
     """
 
     keys: Mapping[str, Expression] = field(repr=False)
@@ -63,63 +67,65 @@ class Cells:
 
 
 def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, where: Any, secret: bytes) -> Statement:
-    """The number of rows in each cell, as a statement that yields one row: c0, c1, ..."""
+    """The number of rows in each cell, as a statement that returns one row: c0, c1, ..."""
     rows = with_ids(source, unit, cells.keys, where, secret)
-    counted: Relation
+    counts: Relation
     if unit.id is None:
         groups = rows.aggregate(list(cells.keys), rows=made.count())
         placed = groups.select("rows", cell=cells.number(groups))
-        counted = placed.aggregate(["cell"], rows=made.total(placed["rows"]))  # else placed for every sum again
-        return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
+        counts = placed.aggregate(
+            ["cell"], rows=made.total(placed["rows"])
+        )  # grouped, so that the cell is computed once
+        return source.statement(counts.aggregate(**_in_columns(counts, cells.size)))
     placed = rows.select("who", cell=cells.number(rows))
-    counted = _counted_of_people(placed.filter(made.is_known(placed["cell"])), unit, rows_each, secret)
-    return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
+    counts = _counts_of_people(placed.filter(made.is_not_null(placed["cell"])), unit, rows_each, secret)
+    return source.statement(counts.aggregate(**_in_columns(counts, cells.size)))
 
 
 def tally_groups(source: Source, unit: Unit, rows_each: int, cells: Cells, where: Any, secret: bytes) -> Statement:
-    """The same with one row for each cell that holds any, for up to millions of cells."""
+    """The number of rows in each cell, as one row for each cell that is not empty; for up to millions of cells."""
     import pyarrow
 
     rows = with_ids(source, unit, cells.keys, where, secret)
-    counted: Relation
+    cell_counts: Relation
     if unit.id is None:
         groups = rows.aggregate(list(cells.keys), rows=made.count())
         placed = groups.select("rows", cell=cells.number(groups))
-        known = placed.filter(made.is_known(placed["cell"]))
-        counted = known.aggregate(["cell"], rows=made.total(known["rows"]))
+        in_cells = placed.filter(made.is_not_null(placed["cell"]))
+        cell_counts = in_cells.aggregate(["cell"], rows=made.total(in_cells["rows"]))
     else:
         placed = rows.select("who", cell=cells.number(rows))
-        counted = _counted_of_people(placed.filter(made.is_known(placed["cell"])), unit, rows_each, secret)
-    counts = counted.select("cell", rows=made.least(counted["rows"], literal(MOST_COUNT)))
+        cell_counts = _counts_of_people(placed.filter(made.is_not_null(placed["cell"])), unit, rows_each, secret)
+    counts = cell_counts.select("cell", rows=made.least(cell_counts["rows"], literal(MOST_COUNT)))
     nothing = pyarrow.table({"dimension": np.zeros(1, dtype=np.int64), "place": np.zeros(1, dtype=np.int64)})
     return source.statement(counts, nothing, cells.size)
 
 
 def people_in_first_cell(source: Source, unit: Unit, cells: Cells) -> Statement:
-    """How many people have a row in each cell, and none in a cell before it: every person is in one cell at most."""
+    """The number of people whose first cell with a row is this one: every person is in at most one cell."""
     rows = with_ids(source, unit, cells.keys)
     every = rows.select("who", cell=cells.number(rows))
-    placed = every.filter(made.is_known(every["cell"]))
+    placed = every.filter(made.is_not_null(every["cell"]))
     first = placed.extend(first=made.least_over(placed["cell"], [placed["who"]]))
     people = first.aggregate(["who", "first"], rows=made.count())
-    counted: Relation = people.select(cell=people["first"]).aggregate(["cell"], rows=made.count())
-    return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
+    counts: Relation = people.select(cell=people["first"]).aggregate(["cell"], rows=made.count())
+    return source.statement(counts.aggregate(**_in_columns(counts, cells.size)))
 
 
-def _counted_of_people(inside: Relation, unit: Unit, rows_each: int, secret: bytes) -> Relation:
-    """The rows of each cell: all of a table that is truncated already, else so many of each person."""
+def _counts_of_people(inside: Relation, unit: Unit, rows_each: int, secret: bytes) -> Relation:
+    """The number of rows in each cell, with at most `rows_each` rows of each person."""
     if is_truncated(unit, rows_each):
         return inside.aggregate(["cell"], rows=made.count())
-    chosen = keep_alike(inside, ("cell",), rows_each, secret)
-    return chosen.aggregate(["cell"], rows=made.total(chosen["times"]))
+    weighted = keep_counted_rows(inside, ("cell",), rows_each, secret)
+    return weighted.aggregate(["cell"], rows=made.total(weighted["times"]))
 
 
-def _in_columns(counted: Relation, size: int) -> dict[str, Expression]:
-    """The rows of every cell, each in a column of its own."""
+def _in_columns(counts: Relation, size: int) -> dict[str, Expression]:
+    """The count of every cell as a column of its own."""
 
     def of(cell: int) -> Expression:
-        here = made.compare("=", counted["cell"], literal(cell))
-        return made.total(made.where(here, counted["rows"], literal(0)))
+        here = made.compare("=", counts["cell"], literal(cell))
+        return made.total(made.where(here, counts["rows"], literal(0)))
 
     return {f"c{i}": of(i) for i in range(size)}
 
@@ -127,10 +133,10 @@ def _in_columns(counted: Relation, size: int) -> dict[str, Expression]:
 def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], other: bool) -> Cells:
     """A cell for every combination of the categories, or bins, of one or two columns.
 
-    With `other`, each column has one more category, the last, for what is not listed, null included; without, rows with
+    With `other`, each column has one more category, the last, for unlisted values, null included; without it, rows with
     such a value are in no cell.
     """
-    sizes = [len(found) + other for found in listed.values()]
+    sizes = [len(values) + other for values in listed.values()]
     size = math.prod(sizes)
     if size > MOST_CELLS:
         raise InvalidInput(
@@ -148,14 +154,14 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
     def number(table: Relation) -> Expression:
         cell: Expression | None = None
         for (name, values), categories, base in zip(literals.items(), listed.values(), sizes, strict=True):
-            left = literal(base - 1) if other else null(CELL)
+            default = literal(base - 1) if other else null(CELL)
             if isinstance(categories, Bins):
-                here = bin_number(table[name], values)
-                here = made.coalesce(here, left) if other else here
+                place = bin_number(table[name], values)
+                place = made.coalesce(place, default) if other else place
             else:
                 tests = [(made.compare("=", table[name], value), literal(i)) for i, value in enumerate(values)]
-                here = made.case(tests, left)
-            cell = here if cell is None else cell * base + here
+                place = made.case(tests, default)
+            cell = place if cell is None else cell * base + place
         assert cell is not None
         return cell
 
@@ -166,25 +172,25 @@ TWICE = "the categories of {} name one twice; name each once."
 
 
 def as_categories(column: str, categories: Any) -> list[Any]:
-    """Categories as plain values: what is asked for, what names the cells and what the ledger compares.
+    """Categories as plain values, which name the cells and are compared by the ledger.
 
-    A list, a tuple, an array of NumPy, a series or index of pandas, polars or pyarrow, or a categorical type of pandas,
-    whose categories they are.
+    Given as a list, a tuple, an array of NumPy, a series or index of pandas, polars or pyarrow, or a categorical type
+    of pandas.
     """
     categories = listed(categories)
     if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
         raise InvalidInput(
             f"the categories of {shown(column)} are {shown(categories)}; list them, such as ['yes', 'no']."
         )
-    found = [plain(c) for c in categories]
-    simple = [(type(c), c) for c in found if isinstance(c, str | int | float)]
+    values = [plain(c) for c in categories]
+    simple = [(type(c), c) for c in values if isinstance(c, str | int | float)]
     if len(set(simple)) < len(simple):
         raise InvalidInput(TWICE.format(repr(column)))
-    return found
+    return values
 
 
 def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tuple[Expression, list[Expression]]:
-    """A column and literals to compare it with; undeclared text is read as what the categories are."""
+    """A column and literals to compare it with; undeclared text is cast to the type of the categories."""
     value, kinds = source.column(column), {_kind(c) for c in categories}
     if any(isinstance(c, str) and "\0" in c for c in categories):
         raise InvalidInput(
@@ -225,7 +231,7 @@ def _whole_literals(column: str, kind: Type, categories: Sequence[Any]) -> list[
 
 
 def _require_floats(column: str, categories: Sequence[Any], rounded: bool) -> None:
-    """Refuse categories that are other numbers as floats, or that other rows become, where those are rounded."""
+    """Refuse categories that are not exact as floats, or to which other values of the column may be rounded."""
     for c in categories:
         if abs(c) > sys.float_info.max:
             raise InvalidInput(f"a category of {column!r} is too large a number; give numbers below 1e308.")
@@ -238,7 +244,7 @@ def _require_floats(column: str, categories: Sequence[Any], rounded: bool) -> No
 
 
 def _single_floats(column: str, categories: Sequence[Any]) -> list[float]:
-    """The nearest 32-bit floats, as which a column of them holds the categories; an error if two are one."""
+    """Round categories to 32-bit floats, as a column of these holds them; raises `InvalidInput` if two coincide."""
     single = [nearest_single(c) for c in categories]
     whole = any(isinstance(c, int) and x != c for c, x in zip(categories, single, strict=True))
     if whole or len(set(single)) < len(categories) or any(abs(x) > MOST_SINGLE for x in single):
@@ -250,9 +256,9 @@ def _single_floats(column: str, categories: Sequence[Any]) -> list[float]:
 
 
 def condition_cells(source: Source, wheres: Sequence[Any], complete: bool = False) -> Cells:
-    """A cell for every condition: the rows of which it is true and none before it is.
+    """A cell for every condition: the rows for which it is the first true one.
 
-    So cells are disjoint whatever the conditions are. With `complete`, rows of which none is true are in the last one.
+    So cells are disjoint whatever the conditions are. With `complete`, rows that satisfy none are in the last cell.
     """
     conditions = [as_condition(where, source) for where in wheres]
     branches = [(condition, literal(i)) for i, condition in enumerate(conditions[:-1] if complete else conditions)]
@@ -261,10 +267,10 @@ def condition_cells(source: Source, wheres: Sequence[Any], complete: bool = Fals
 
 
 def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
-    """A cell for every edge: the rows at or below it that are above the one before.
+    """A cell for every edge: the values at or below it and above the edge before.
 
-    Null, NaN and what is above all edges are in none. A column of 32-bit floats holds the nearest of these for an edge,
-    as in conditions.
+    Null, NaN and values above all edges are in no cell. For a column of 32-bit floats, edges are rounded to 32 bits, as
+    literals in conditions are.
     """
     value, cuts = bin_column(source, column, edges)
 
@@ -277,36 +283,36 @@ def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
 
 
 def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
-    """A cell for every listed value: the rows whose value is nearest to it; null and NaN are in none.
+    """A cell for every listed value: the rows whose value is nearest to it; null and NaN are in no cell.
 
-    Halfway between two values a row goes to the lower one.
+    Halfway between two values, a row belongs to the lower one.
     """
     value = made.to_float(number_column(source, column))
     cuts = tuple(low / 2 + high / 2 for low, high in pairwise(values))
 
     def number(table: Relation) -> Expression:
-        return made.where(made.is_known(table["key0"]), places(table["key0"], cuts, at_edge="below"))
+        return made.where(made.is_not_null(table["key0"]), places(table["key0"], cuts, at_edge="below"))
 
     return Cells({"key0": value}, number, len(values))
 
 
 def bin_column(source: Source, column: str, edges: Sequence[float]) -> tuple[Expression, tuple[float, ...]]:
-    """A column of numbers as floats, and edges to compare it with: of 32-bit floats, the nearest of these."""
+    """A numeric column as floats, and edges to compare it with, rounded to 32 bits if the column has 32."""
     value = number_column(source, column)
     cuts = tuple(nearest_single(edge) if value.type.single else float(edge) for edge in edges)
     return made.to_float(value), cuts
 
 
 def bin_number(value: Expression, cuts: tuple[float, ...]) -> Expression:
-    """Which of the bins [first, second), [second, third), ... a value lies in; null where it lies in none."""
+    """The index of the bin [first, second), [second, third), ... of a value; null outside of all bins."""
     inside = made.compare(">=", value, literal(cuts[0])) & made.compare("<", value, literal(cuts[-1]))
     return made.where(inside, places(value, cuts[1:-1], at_edge="above"))
 
 
 def places(x: Expression, cuts: tuple[float, ...], at_edge: Literal["above", "below"]) -> Expression:
-    """How many of the cuts lie below x, or at it where what is at an edge is above it: 0, 1, ..., len(cuts).
+    """The number of cuts below x, counting a cut equal to x if `at_edge` is "above": 0, 1, ..., len(cuts).
 
-    Cuts at equal distances are found by arithmetic, exactly; others by a tree of conditions.
+    Equidistant cuts are located by exact arithmetic, others by binary search in a tree of conditions.
     """
     if not cuts:
         return literal(0)
@@ -331,7 +337,7 @@ def places(x: Expression, cuts: tuple[float, ...], at_edge: Literal["above", "be
 def even_places(
     x: Expression, start: int, step: int, scale: int, many: int, at_edge: Literal["above", "below"]
 ) -> Expression:
-    """The same for so many cuts at equal distances: the i-th is the float nearest to (start + i·step) / scale."""
+    """The number of cuts below x, as `places`, where cut i is the float nearest to (start + i·step) / scale."""
     sign = "<" if at_edge == "above" else "<="
     lowest, highest = start / scale, (start + (many - 1) * step) / scale
 
@@ -340,7 +346,7 @@ def even_places(
 
     first, last = literal(lowest), literal(highest)
     # The guess is wrong by one at most, and the cuts are the nearest floats of the quotients, as they were given.
-    inner = made.without_dust(made.clamp(x, lowest, highest), step / scale * 1e-9)
+    inner = made.flush_to_zero(made.clamp(x, lowest, highest), step / scale * 1e-9)
     above = made.arithmetic("subtract", inner, first)
     guess = made.floor(made.arithmetic("multiply", above, literal(scale / step)))
 
@@ -356,10 +362,10 @@ def even_places(
 
 @lru_cache(maxsize=256)
 def evenly(cuts: tuple[float, ...]) -> tuple[int, int, int] | None:
-    """Whole numbers (start, step, scale) so that cut i is the float nearest to (start + i·step) / scale; or None.
+    """Integers (start, step, scale) such that cut i is the float nearest to (start + i·step) / scale; or None.
 
-    All of them are floats exactly, and floor((x - first)·(scale / step)), computed in floats, is the number of the cut
-    at or before x, give or take one: it does not fall as x grows, so to look at the ends of every interval is enough.
+    All of them are exact as floats, and floor((x - first)·(scale / step)), computed in floats, is the index of the cut
+    at or before x up to an error of one. It is monotone in x, so it suffices to check the ends of every interval.
     """
     if len(cuts) < FEW_CUTS or len(set(cuts)) < len(cuts):
         return None
@@ -371,11 +377,11 @@ def evenly(cuts: tuple[float, ...]) -> tuple[int, int, int] | None:
     start, step = int(exact[0] * scale), int(width * scale)
     if max(abs(start) + len(cuts) * step, scale) >= EXACT:
         return None
-    known = np.array(cuts)
+    cut_array = np.array(cuts)
     number = np.arange(len(cuts))
-    if (known != (float(start) + number * float(step)) / float(scale)).any():
+    if (cut_array != (float(start) + number * float(step)) / float(scale)).any():
         return None
-    at, ahead = (np.floor((x - cuts[0]) * (scale / step)) for x in (known, np.nextafter(known, -np.inf)))
+    at, ahead = (np.floor((x - cuts[0]) * (scale / step)) for x in (cut_array, np.nextafter(cut_array, -np.inf)))
     close = ((number - 1 <= at) & (at <= number)).all() and (np.abs(ahead[1:] - number[:-1]) <= 1).all()
     return (start, step, scale) if close else None
 

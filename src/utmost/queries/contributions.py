@@ -1,24 +1,24 @@
-"""What an engine computes: integers that one row or person can move only so far.
+"""Statistics with bounded sensitivity: sums of integer contributions, as an engine computes them.
 
 Every statistic is a sum over rows of an integer *contribution* between two public bounds; a row that takes no part
 (the condition is not true, the value is null, NaN or infinite) contributes nothing. Of one person at most `rows_each`
 contributing rows are kept.
 
-**How far one neighbour moves it.** Write a <= c <= b for the contributions of the rows that take part, and k for the
-rows of a unit that are kept. A unit contributes the sum of at most k such numbers, hence a number in [k·min(a, 0),
-k·max(b, 0)] (it may have no rows at all), and which of its rows are kept depends on that unit's rows only. Units
-contribute independently, so
+**Sensitivity.** Write a <= c <= b for the contributions of the rows that take part, and k for the rows of a unit that
+are kept. A unit contributes the sum of at most k such numbers, hence a number in [k·min(a, 0), k·max(b, 0)] (it may
+have no rows at all), and which of its rows are kept depends on that unit's rows only. Units contribute independently,
+so
 
-* one unit added or removed moves the sum by at most k·max(|a|, |b|);
-* one unit replaced by another moves it by at most k·(max(b, 0) - min(a, 0)).
+* one unit added or removed changes the sum by at most k·max(|a|, |b|);
+* one unit replaced by another changes it by at most k·(max(b, 0) - min(a, 0)).
 
 A count has a = b = 1: k and k. Yes minus no has a = -1, b = 1: k and 2k. A sum of values clamped to [lower, upper]
 has these as bounds (in steps of its grid): max(|lower|, |upper|)·k, and (upper - lower)·k where 0 lies between them;
 where it does not, a row without a value is farther from the others than they are from each other, and the larger
-number counts. Clamping the sum to a public range moves two sums no farther apart.
+number counts. Clamping the sum to a public range does not increase the distance of two sums.
 
-**Exactly.** Contributions are integers in the engine before they are added, so no floating-point number is ever summed:
-permuted rows give the same point, and DuckDB adds 64-bit integers in 128 bits.
+**Exact sums.** Contributions are integers in the engine before they are added, so no floating-point number is ever
+summed: permuted rows give the same sums, and DuckDB adds 64-bit integers in 128 bits.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ from utmost.queries.expressions.types import INT64, integer
 from utmost.queries.expressions.values import Expression, literal
 from utmost.queries.predicate import as_condition, as_number
 from utmost.queries.rounding_steps import MOST_SUM
-from utmost.queries.truncation import MOST_HASHED, dropped, truncated
+from utmost.queries.truncation import MOST_HASHED, dropped_rows_of, truncated_table
 from utmost.queries.units import Unit
 
 MOST_SIZE = 10**120
-"""The square of a sum of the most numbers of this size is a float still."""
+"""Bound on the ends of ranges: the square of the largest sum of such numbers still is a float."""
 MOST_STEPS = 2**48
-"""Contributions are below this, so that scaling in floating point errs by less than half a step at the ends."""
+"""Contributions are below this, so that the error of scaling in floating point is below half a step at the ends."""
 FLOATS = 2**51
-"""Two roundings of a float change it by less than its size over this."""
+"""Two roundings of a float change it by less than its absolute value divided by this."""
 
 
 LARGEST = 2**62
 """Sums over one person's rows are below this."""
 HEX, DIGITS = "0123456789abcdef", 4
 SHORT = 12
-"""How many digits of a hash rows are sorted by; where these are equal, the columns decide."""
+"""How many digits of a hash rows are sorted by; ties are broken by the columns."""
 DIGIT = 13
-"""Bits of a digit: the sum of so small numbers over `MOST_ROWS` rows stays below 2^62, where sums by keys are cut."""
+"""Bits of a digit: the sum of such digits over `MOST_ROWS` rows is below 2^62, to which sums by keys are clamped."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,14 @@ class Contribution:
 
     Attributes
     ----------
-    taking_part : a condition that says which rows do; None for all
-    value : a whole number of every row that takes part
-    least, most : what the value lies between wherever the row takes part
-    rest_of : another contribution whose value and this one's add up to `most` in every row; None where there is none
+    taking_part : Expression, optional
+        The condition under which a row takes part; None for all rows.
+    value : Expression
+        An integer for every row that takes part.
+    least, most : int
+        Bounds on the value in rows that take part.
+    rest_of : Contribution, optional
+        Another contribution, if its value and this one's add up to `most` in every row.
     """
 
     taking_part: Expression | None = field(repr=False)
@@ -89,34 +93,34 @@ class Contribution:
         """Whether every row that takes part adds 1."""
         return self.least == self.most == 1
 
-    def moves(self, neighbours: Neighbours, rows_each: int) -> int:
-        """How far one neighbour moves the sum, at most."""
+    def sensitivity(self, neighbours: Neighbours, rows_each: int) -> int:
+        """The sensitivity of the sum to one unit."""
         if neighbours == "add-remove":
             return rows_each * max(abs(self.least), abs(self.most))
         return rows_each * (max(self.most, 0) - min(self.least, 0))
 
     def range(self, units: int, rows_each: int) -> tuple[int, int]:
-        """Between which numbers the sum lies, if there are at most so many units."""
+        """Bounds on the sum over at most so many units."""
         return units * rows_each * min(self.least, 0), units * rows_each * max(self.most, 0)
 
 
 def digits_for(most: int, rows: int) -> int:
-    """In how many digits contributions up to a size are added up by keys: one if so many rows fit 64 bits as they are.
+    """How many digits contributions of a size are split into for sums by keys; one if the sum fits into 64 bits.
 
-    Sums by keys leave the engine as 64-bit integers. Larger ones are added up digit by digit, and put together here.
+    Sums by keys leave the engine as 64-bit integers. Larger sums are computed digit by digit, and put together here.
     """
     return 1 if most * rows <= MOST_SUM else max(2, -(-most.bit_length() // DIGIT))
 
 
 def in_digits(contributions: Mapping[str, Contribution], many: int) -> dict[str, Contribution]:
-    """The digits of contributions, the lowest first, under names of their own; the highest one carries the sign."""
+    """Split contributions into digits, the lowest first, with names of their own; the highest carries the sign."""
     if many == 1:
         return dict(contributions)
     return {f"{name}_{i}": _digit(part, i, i == many - 1) for name, part in contributions.items() for i in range(many)}
 
 
 def _digit(part: Contribution, place: int, is_highest: bool) -> Contribution:
-    """One digit of a contribution, which is below 2^53 and so exact as a float, also divided by a power of two."""
+    """One digit of a contribution; computed by floats, which are exact, as a contribution is below 2^53."""
 
     def above(bits: int) -> Expression:
         if not bits:
@@ -132,7 +136,7 @@ def _digit(part: Contribution, place: int, is_highest: bool) -> Contribution:
 
 
 def from_digits(sums: Mapping[str, Any], name: str, many: int) -> NDArray[Any]:
-    """The sums of a contribution by keys, from those of its digits; of several digits as Python's own integers."""
+    """The sums of a contribution by keys from those of its digits, as Python integers if there are several digits."""
     if many == 1:
         return np.asarray(sums[name], dtype=np.int64)
     digits = [np.asarray(sums[f"{name}_{i}"], dtype=np.int64).astype(object) for i in range(many)]
@@ -140,19 +144,19 @@ def from_digits(sums: Mapping[str, Any], name: str, many: int) -> NDArray[Any]:
 
 
 def ones(source: Source, where: Any) -> Contribution:
-    """1 for every row of which the condition is true (every row without one): what a count adds up."""
+    """The contribution of a count: 1 for every row for which the condition is true (every row without one)."""
     return Contribution(None if where is None else as_condition(where, source), literal(1), 1, 1)
 
 
 def votes(source: Source, where: Any) -> Contribution:
-    """1 where the condition is true, -1 where it is false; a row where it is unknown does not vote."""
+    """The contribution of a vote: 1 where the condition is true, -1 where it is false, none where it is unknown."""
     condition = as_condition(where, source)
-    return Contribution(made.is_known(condition), made.where(condition, literal(1), literal(-1)), -1, 1)
+    return Contribution(made.is_not_null(condition), made.where(condition, literal(1), literal(-1)), -1, 1)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A range of values and the steps it is rounded to: integers stand for multiples of `step` above `origin`."""
+    """A range of values with a rounding step: integers stand for multiples of `step` above `origin`."""
 
     lower: Fraction
     upper: Fraction
@@ -170,20 +174,20 @@ class Grid:
         return int((self.upper - self.origin) / self.step)
 
     @property
-    def off(self) -> Fraction:
-        """How far rounding moves a value at most: half a step, and what floating point adds where it is divided."""
+    def rounding_error(self) -> Fraction:
+        """The largest change of a value by rounding: half a step, and the floating-point error of the division."""
         far = int(max(abs(self.lower), abs(self.upper)) / self.step)
         return self.step * (Fraction(1, 2) + Fraction(far, FLOATS))
 
-    def moves(self, neighbours: Neighbours) -> int:
-        """How far one row moves a sum of values, in steps: a row without a value adds nothing."""
+    def sensitivity(self, neighbours: Neighbours) -> int:
+        """The sensitivity of a sum of values to one row, in steps; a row without a value adds nothing."""
         if neighbours == "add-remove":
             return max(abs(self.least), abs(self.most))
         return max(self.most, 0) - min(self.least, 0)
 
 
 def cut_to(grid: Grid, rounded: bool) -> str:
-    """What is done to values, in words."""
+    """How values are clamped and rounded, in words."""
     to = f" and rounded to {show_rational(grid.step)}" if rounded else ""
     return f"cut to {show_rational(grid.lower)}..{show_rational(grid.upper)}{to}"
 
@@ -195,7 +199,7 @@ def range_of(grid: Grid) -> dict[str, str]:
 
 
 def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
-    """A range whose ends are multiples of the grid; an error that names what to change otherwise."""
+    """A range with a rounding step; raises `InvalidInput` unless its ends are multiples of the step."""
     low, high, step = as_rational(lower, "lower"), as_rational(upper, "upper"), as_rational(grid, "grid")
     if low > high or (low == high == 0):
         raise InvalidInput(
@@ -224,7 +228,7 @@ def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
 
 
 def as_range(lower: Number, upper: Number) -> Grid:
-    """A range of values that are not rounded."""
+    """A range of values without a rounding step."""
     low, high = as_rational(lower, "lower"), as_rational(upper, "upper")
     if low > high:
         raise InvalidInput(
@@ -234,20 +238,20 @@ def as_range(lower: Number, upper: Number) -> Grid:
 
 
 def is_whole(source: Source, column: str) -> bool:
-    """Whether a column is of an integer type, as the public schema says."""
+    """Whether a column has an integer type in the public schema."""
     return number_column(source, column).type.kind == "integer"
 
 
 def is_exact(whole: bool, grid: Grid) -> bool:
-    """Whether no value changes by rounding: whole numbers are multiples of the step, and so are the bounds."""
+    """Whether rounding changes no value: for integers with a step of 1/n."""
     return whole and grid.step.numerator == 1
 
 
 def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
-    """A column clamped and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
+    """A column clamped and rounded (half up) to a grid, in steps; null, NaN and infinities take no part."""
     value = number_column(source, column)
     within = INT64[0] <= grid.lower and grid.upper <= INT64[1]
-    present = made.is_known(value)
+    present = made.is_not_null(value)
     if value.type.kind == "integer" and grid.step.denominator == 1 and within:
         value = made.greatest(made.least(value, literal(int(grid.upper))), literal(int(grid.lower)))
     else:
@@ -256,13 +260,13 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
         value = made.greatest(made.least(value, literal(float(grid.upper))), literal(float(grid.lower)))
     if value.type.kind == "integer" and grid.step == 1:
         steps = value
-    else:  # what is far below a step is 0 before it is divided, and rounded to 0 all the same
+    else:  # values far below a step are flushed to 0 before the division, and would be rounded to 0 anyway
         fine = made.to_float(value)
-        fine = fine if grid.step.numerator == 1 else made.without_dust(fine, float(grid.step) * 1e-6)
-        half = made.arithmetic("add", made.scaled(fine, 1 / grid.step), literal(0.5))
+        fine = fine if grid.step.numerator == 1 else made.flush_to_zero(fine, float(grid.step) * 1e-6)
+        half = made.arithmetic("add", made.scale(fine, 1 / grid.step), literal(0.5))
         steps = made.to_integer(made.floor(half))
     least, most = int(grid.lower / grid.step), int(grid.upper / grid.step)
-    if not (least <= steps.type.low and steps.type.high <= most):  # it is rounded, perhaps beyond the ends
+    if not (least <= steps.type.low and steps.type.high <= most):  # rounding may go beyond the ends
         steps = made.greatest(made.least(steps, literal(most)), literal(least))
     offset = int(grid.origin / grid.step)
     steps = steps - offset if offset else steps
@@ -271,67 +275,69 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
 
 
 def distances_to_ends(source: Source, column: str, grid: Grid, where: Any) -> tuple[Contribution, Contribution]:
-    """How far a value lies above the lower end of its range, and below the upper one, in steps."""
+    """The distances of a value from the lower and from the upper end of its range, in steps."""
     above = values(source, column, Grid(grid.lower, grid.upper, grid.step, grid.lower), where)
     return above, Contribution(above.taking_part, literal(above.most) - above.value, 0, above.most, above)
 
 
 def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
-    """1 for every value that lies outside the range of a grid; null, NaN and infinities are no values."""
+    """1 for every value outside the range of a grid; null, NaN and infinities are no values."""
     value = made.to_float(number_column(source, column))
     beyond = made.compare("<", value, literal(float(grid.lower))) | made.compare(">", value, literal(float(grid.upper)))
-    out = made.is_known(value) & ~made.is_infinite(value) & beyond
+    out = made.is_not_null(value) & ~made.is_infinite(value) & beyond
     return Contribution(out if where is None else as_condition(where, source) & out, literal(1), 1, 1)
 
 
 def people_with_any(source: Source, unit: Unit, contributions: Mapping[str, Contribution]) -> Statement:
-    """How many people have a row that takes part, for every contribution: each person counts in all that apply."""
+    """For each contribution, the number of people with a row that takes part; a person may count in several."""
     rows = with_ids(source, unit, {name: part.column for name, part in contributions.items()})
-    rows = rows.filter(any_known(rows, list(contributions)))
-    found = rows.aggregate(["who"], **{name: made.count(rows[name]) for name in contributions})
-    people: Relation = found.select(**{name: made.clamp(found[name], 0, 1) for name in contributions})
+    rows = rows.filter(any_not_null(rows, list(contributions)))
+    counts = rows.aggregate(["who"], **{name: made.count(rows[name]) for name in contributions})
+    people: Relation = counts.select(**{name: made.clamp(counts[name], 0, 1) for name in contributions})
     return source.statement(people.aggregate(**{name: made.total(people[name]) for name in contributions}))
 
 
 def people_with_more(
     source: Source, unit: Unit, where: Any, name: str, secret: bytes, up_to: int | None = None
 ) -> Relation:
-    """Of how many people rows with a condition are dropped by truncation, or how many rows that are.
+    """The number of people who lose rows with a condition by truncation; with `up_to`, the number of rows lost.
 
-    One person moves the number of people by one, that of rows by `up_to`: no more of a person's are counted.
+    The number of people has sensitivity 1. The number of rows has sensitivity `up_to`: at most so many are counted for
+    one person.
     """
     if unit.truncate == "table":
         require_id(source, unit.id)
-        rows: Relation = dropped(source, unit, secret)
+        rows: Relation = dropped_rows_of(source, unit, secret)
         rows = rows if where is None else rows.filter(as_condition(where, source))
-        used: int = 0
+        bound: int = 0
         more: Relation = rows.select(who=rows[str(unit.id)]).aggregate(["who"], rows=made.count())
     else:
-        used, people = unit.rows_each, with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
-        more = people.filter(made.compare(">", people["rows"], literal(used)))
+        bound, people = unit.rows_each, with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
+        more = people.filter(made.compare(">", people["rows"], literal(bound)))
     if up_to is None:
         return more.aggregate(**{name: made.count()})
-    beyond = made.clamp(more["rows"] - used, 0, up_to)
+    beyond = made.clamp(more["rows"] - bound, 0, up_to)
     return more.aggregate(**{name: made.total(beyond)})
 
 
 def people_by_loss(source: Source, unit: Unit, where: Any, names: tuple[str, str], secret: bytes) -> Statement:
-    """How many people with rows of a condition lose some of them by truncation, and how many lose none.
+    """Among people with rows that satisfy a condition, the numbers of those who lose some by truncation, and of others.
 
-    A person is in one of both numbers, so one neighbour moves one of them by one, or one up and the other down.
+    A person counts in one of the two numbers, so one neighbour changes one of them by one, or moves a person from one
+    to the other.
     """
     if unit.truncate == "table":
         require_id(source, unit.id)
         condition = None if where is None else as_condition(where, source)
-        used, lost = (
+        kept_rows, dropped_rows = (
             (rows if condition is None else rows.filter(condition)).select(who=rows[str(unit.id)], lost=literal(flag))
-            for rows, flag in ((truncated(source, unit, secret), 0), (dropped(source, unit, secret), 1))
+            for rows, flag in ((truncated_table(source, unit, secret), 0), (dropped_rows_of(source, unit, secret), 1))
         )
-        rows = used.union(lost)
+        rows = kept_rows.union(dropped_rows)
         people: Relation = rows.aggregate(["who"], lost=made.total(rows["lost"]))
     else:
-        many = with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
-        people = many.select("who", lost=many["rows"] - unit.rows_each)
+        row_counts = with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
+        people = row_counts.select("who", lost=row_counts["rows"] - unit.rows_each)
     loses = made.compare(">", people["lost"], literal(0))
     numbers = {names[0]: made.where(loses, literal(1), literal(0)), names[1]: made.where(loses, literal(0), literal(1))}
     return source.statement(people.aggregate(**{name: made.total(number) for name, number in numbers.items()}))
@@ -340,22 +346,22 @@ def people_by_loss(source: Source, unit: Unit, where: Any, names: tuple[str, str
 def with_ids(
     source: Source, unit: Unit, columns: Mapping[str, Expression], where: Any = None, secret: bytes | None = None
 ) -> Relation:
-    """The rows of which a condition is true with some columns and, of people, who they are of; null is nobody.
+    """The rows that satisfy a condition, with some columns and, if people are the unit, the id as `who`.
 
-    With a secret, the table is truncated first, where the unit says so.
+    Rows with a null id are left out. With a secret, the table is truncated first, if the unit says so.
     """
     require_id(source, unit.id)
     once = unit.id is not None and unit.truncate == "table"
-    table: Relation = truncated(source, unit, secret) if once and secret is not None else source.table
+    table: Relation = truncated_table(source, unit, secret) if once and secret is not None else source.table
     table = table if where is None else table.filter(as_condition(where, source))
     if unit.id is None:
         return table.select(**columns)
     rows = table.select(who=source.column(unit.id), **columns)
-    return rows.filter(made.is_known(rows["who"]))
+    return rows.filter(made.is_not_null(rows["who"]))
 
 
 def number_column(source: Source, column: str) -> Expression:
-    """A column of numbers; undeclared text is read as numbers, and what cannot be read is null."""
+    """A column of numbers, or an expression; undeclared text is cast to numbers, null where that fails."""
     if column not in source.columns and not column.isidentifier():
         return as_number(column, source)
     value = source.column(column)
@@ -371,11 +377,11 @@ def number_column(source: Source, column: str) -> Expression:
 def statement(
     source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes
 ) -> Statement:
-    """The sums of contributions over all rows, at most `rows_each` rows of each person taking part, jointly, as SQL.
+    """The sums of contributions over all rows, with at most `rows_each` rows of each person, as one statement.
 
-    Which rows of a person are kept (`keep_alike`) depends on a keyed hash (MD5 of the data set's secret and the id) and
-    on that person's rows as a set, not on their order or on anybody else's; who does not know the secret cannot arrange
-    rows to be kept.
+    Which rows of a person are kept (`keep_counted_rows`) depends on a keyed hash (MD5 of the data set's secret and the
+    id) and on that person's rows as a set, not on their order or on anybody else's. Without the secret, nobody can
+    arrange for rows to be kept.
     """
     return source.statement(query(source, unit, rows_each, contributions, secret))
 
@@ -383,45 +389,45 @@ def statement(
 def query(
     source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes
 ) -> Relation:
-    """The same as a query."""
+    """The sums of contributions over all rows, with at most `rows_each` rows of each person, as a relation."""
     first = next(iter(contributions.values()))
     alone = len(contributions) == 1 and first.is_count
     if unit.id is None and alone:
-        return rows_with(source, first.taking_part, next(iter(contributions)))
+        return count_rows(source, first.taking_part, next(iter(contributions)))
     named = {id(part): name for name, part in contributions.items()}
     rests = {name: named.get(id(part.rest_of)) for name, part in contributions.items()}
     columns = {name: part for name, part in contributions.items() if rests[name] is None}
     table = with_ids(source, unit, {name: part.column for name, part in columns.items()}, secret=secret)
     if unit.id is None:
         return table.aggregate(**_sums(table, contributions, rests))
-    table = table.filter(any_known(table, list(columns)))
+    table = table.filter(any_not_null(table, list(columns)))
     if is_truncated(unit, rows_each):
         return table.aggregate(**_sums(table, contributions, rests))
-    if alone:  # all rows of a person are alike
+    if alone:  # all rows of a person contribute 1
         people = table.aggregate(["who"], rows=made.count())
-        kept = made.least(people["rows"], literal(rows_each))
-        return people.aggregate(**{name: made.total(kept) for name in contributions})
+        counts = made.least(people["rows"], literal(rows_each))
+        return people.aggregate(**{name: made.total(counts) for name in contributions})
     if rows_each * max(max(abs(part.least), abs(part.most)) for part in contributions.values()) >= LARGEST:
         kept_rows = keep_rows(table, tuple(columns), rows_each, secret)  # a value times its rows might not fit
         return kept_rows.aggregate(**_sums(kept_rows, contributions, rests))
-    alike = keep_alike(table, tuple(columns), rows_each, secret)
-    return alike.aggregate(**_sums(alike, contributions, rests, alike["times"]))
+    weighted = keep_counted_rows(table, tuple(columns), rows_each, secret)
+    return weighted.aggregate(**_sums(weighted, contributions, rests, weighted["times"]))
 
 
-def rows_with(source: Source, condition: Expression | None, name: str) -> Relation:
-    """How many rows a condition is true of (None: all rows); where a row is a unit, no more is needed."""
+def count_rows(source: Source, condition: Expression | None, name: str) -> Relation:
+    """The number of rows that satisfy a condition (None: all rows), where each row is a unit."""
     rows: Relation = source.table if condition is None else source.table.filter(condition)
     return rows.aggregate(**{name: made.count()})
 
 
 def is_truncated(unit: Unit, rows_each: int) -> bool:
-    """Whether a table that `with_ids` has truncated holds no more rows of anybody than a question may use."""
+    """Whether truncation in `with_ids` leaves no person more rows than a query may use."""
     return unit.id is not None and unit.truncate == "table" and unit.rows_each <= rows_each
 
 
-def any_known(table: Relation, names: Sequence[str]) -> Expression:
-    """Whether one of some columns has a value."""
-    return made.any_of(*(made.is_known(table[name]) for name in names))
+def any_not_null(table: Relation, names: Sequence[str]) -> Expression:
+    """Whether at least one of several columns is not null."""
+    return made.any_of(*(made.is_not_null(table[name]) for name in names))
 
 
 def _sums(
@@ -430,71 +436,73 @@ def _sums(
     rests: Mapping[str, str | None],
     times: Expression | None = None,
 ) -> dict[str, Expression]:
-    """The sums of columns, every row so many times.
+    """The sums of columns, each row with a multiplicity.
 
-    Rows that take part in another sum are counted there, and what one value lacks of a whole is taken from its sum:
-    nothing is looked at twice.
+    To read each column once, a count uses the column of another sum over the same rows, and the sum of a contribution
+    with `rest_of` is computed from the sum of that one.
     """
 
     def total(column: Expression) -> Expression:
         return made.total(column if times is None else column * times)
 
     sums: dict[str, Expression] = {}
-    others = {name: part for name, part in contributions.items() if not part.is_count and rests[name] is None}
+    summands = {name: part for name, part in contributions.items() if not part.is_count and rests[name] is None}
     for name, part in contributions.items():
-        alike = [other for other, found in others.items() if found.taking_part is part.taking_part]
+        same_rows = [other for other, other_part in summands.items() if other_part.taking_part is part.taking_part]
         rest = rests[name]
         if rest is not None:
-            whole = made.where(made.is_known(table[rest]), literal(part.most))
+            whole = made.where(made.is_not_null(table[rest]), literal(part.most))
             sums[name] = total(whole) - total(table[rest])
-        elif part.is_count and alike and times is None:
-            sums[name] = made.count(table[alike[0]])
+        elif part.is_count and same_rows and times is None:
+            sums[name] = made.count(table[same_rows[0]])
         else:
             sums[name] = total(table[name])
     return sums
 
 
-def keep_alike(table: Relation, names: tuple[str, ...], rows_each: int, secret: bytes) -> Relation:
-    """Different rows of each `who` by the named integers, and in `times` how many rows alike are kept: so many in all.
+def keep_counted_rows(table: Relation, names: tuple[str, ...], rows_each: int, secret: bytes) -> Relation:
+    """The distinct rows of each person by the named integers, with the number of identical rows to keep as `times`.
 
-    Who has no more rows than that keeps them all. Of T rows in the order of their integers, the others keep every
-    T/k-th, beginning at a place u·T/k that a keyed hash of who they are chooses: of c rows alike c·k/T on average, and
-    floor(b·k/T + u) - floor(a·k/T + u) of those from the a-th to the b-th. Over all rows of a person these add up to
-    floor(k + u) - floor(u) = k. Floats round in one direction with growing a, and are cut to 0..k: whatever they do,
-    no more than k are kept. It takes one look at each row, and a hash for rows that differ only.
+    A person with at most k = `rows_each` rows keeps them all. Of a person with T > k rows, in the order of their
+    integers, every T/k-th is kept, beginning at a position u·T/k that a keyed hash of the id chooses: of c identical
+    rows c·k/T on average, and floor(b·k/T + u) - floor(a·k/T + u) of those from the a-th to the b-th. Over all rows of
+    a person these add up to floor(k + u) - floor(u) = k. Floating-point rounding is monotone in a, and results are
+    clamped to 0..k, so no more than k rows are kept in any case. Each row is read once, and only distinct rows are
+    hashed.
     """
-    found = table.aggregate(["who", *names], alike=made.count())
-    order = [found[name] for name in names]
-    ranked = found.extend(
-        upto=made.sum_over(found["alike"], [found["who"]], order), many=made.sum_over(found["alike"], [found["who"]])
+    distinct = table.aggregate(["who", *names], alike=made.count())
+    order = [distinct[name] for name in names]
+    ranked = distinct.extend(
+        upto=made.sum_over(distinct["alike"], [distinct["who"]], order),
+        many=made.sum_over(distinct["alike"], [distinct["who"]]),
     )
     crowded = made.compare(">", ranked["many"], literal(rows_each))
-    hashed = ranked.extend(key=made.where(crowded, _hashed(secret, ranked["who"])))
-    rows = hashed.extend(start=_as_share(hashed["key"]))  # in a step of its own
-    part = _taken(rows, rows["upto"], rows_each) - _taken(rows, rows["upto"] - rows["alike"], rows_each)
-    kept = made.where(made.compare(">", rows["many"], literal(rows_each)), part, rows["alike"])
-    return rows.extend(times=made.clamp(kept, 0, rows_each))
+    hashed = ranked.extend(key=made.where(crowded, _keyed_hash(secret, ranked["who"])))
+    rows = hashed.extend(start=_as_fraction(hashed["key"]))  # in a separate subquery, so that it is computed once
+    part = _kept_up_to(rows, rows["upto"], rows_each) - _kept_up_to(rows, rows["upto"] - rows["alike"], rows_each)
+    times = made.where(made.compare(">", rows["many"], literal(rows_each)), part, rows["alike"])
+    return rows.extend(times=made.clamp(times, 0, rows_each))
 
 
-def _hashed(secret: bytes, *texts: Expression) -> Expression:
-    """A keyed hash in hexadecimal of some values; of texts, their beginnings: where these are equal, columns decide."""
+def _keyed_hash(secret: bytes, *texts: Expression) -> Expression:
+    """A keyed hash of values in hexadecimal; of texts only the beginnings, ties being broken by the columns."""
     parts = [literal(secret.hex())]
     for text in texts:
         short = made.substring(text, 1, MOST_HASHED // len(texts)) if text.type.kind == "text" else made.as_text(text)
         parts += [literal("|"), short]
-    return made.md5(made.joined(*parts))
+    return made.md5(made.concatenate(*parts))
 
 
-def _as_share(key: Expression) -> Expression:
-    """A hash in hexadecimal as a number from 0 up to 1."""
+def _as_fraction(key: Expression) -> Expression:
+    """A hash in hexadecimal as a number in [0, 1)."""
     number = literal(0)
     for i in range(DIGITS):
-        number = number * 16 + (made.place_in(HEX, made.substring(key, i + 1, 1)) - 1)
+        number = number * 16 + (made.position_in(HEX, made.substring(key, i + 1, 1)) - 1)
     return made.divide(made.clamp(made.to_float(number), 0.0, 16.0**DIGITS - 1), 16.0**DIGITS)
 
 
-def _taken(rows: Relation, reached: Expression, rows_each: int) -> Expression:
-    """How many of a person's first rows are kept, out of `many`, from a `start` on: 0 to `rows_each`, never falling."""
+def _kept_up_to(rows: Relation, reached: Expression, rows_each: int) -> Expression:
+    """How many of a person's first `reached` rows are kept, by `many` and `start`: monotone, from 0 to `rows_each`."""
     share = made.divide(
         made.arithmetic("multiply", made.to_float(reached), literal(float(rows_each))), made.to_float(rows["many"])
     )
@@ -510,57 +518,63 @@ def keep_rows(
     differ: bool = False,
     hashed: bool = False,
 ) -> Relation:
-    """At most so many rows of each `who`, by a keyed hash and the named columns alone.
+    """At most `rows_each` rows of each person, chosen by a keyed hash and the named columns alone.
 
-    Who has no more rows than that keeps them all, and these are neither hashed nor sorted: that is what takes longest.
-    Of the others, whole numbers are put in order, and every T/k-th is kept as in `keep_alike`, with one hash for each
-    person. Texts have no order on which engines agree; so there the rows with the least hashes are kept.
+    A person with no more rows than that keeps them all, and these rows are neither hashed nor sorted, which would take
+    longest. Of the others, rows of integers are sorted, and every T/k-th is kept as in `keep_counted_rows`, with one
+    hash for each person. Engines disagree on the order of texts, so there the rows with the least hashes are kept.
 
     Parameters
     ----------
-    table : rows with `who`, the named columns and perhaps others
-    names : the columns that decide, together with who; rows that are alike in them must be alike in all
-    rows_each : how many rows of one person are kept, at most
-    secret : the data set's, for the keyed hash
-    differ : whether no two rows of a person are alike
-    hashed : whether the rows with the least hashes are kept of whole numbers, too
+    table : Relation
+        Rows with `who`, the named columns and perhaps others.
+    names : tuple of str
+        The columns that decide, together with `who`; rows that are equal in them must be equal in all.
+    rows_each : int
+        How many rows of one person are kept at most.
+    secret : bytes
+        The data set's secret, for the keyed hash.
+    differ : bool
+        Whether no two rows of a person are equal.
+    hashed : bool
+        Whether to keep the rows with the least hashes also where all columns are integers.
     """
     people = table.aggregate(["who"], many=made.count())
     crowded = people.filter(made.compare(">", people["many"], literal(rows_each)))
-    crowd = crowded.select("many", crowd=crowded["who"])  # under another name than the rows'
-    same = [made.compare("=", table["who"], crowd["crowd"])]
+    crowd = crowded.select("many", crowd=crowded["who"])  # a name that the rows do not have
+    same_person = [made.compare("=", table["who"], crowd["crowd"])]
     if not hashed and all(table.columns[name].kind == "integer" for name in names):
-        kept = _every_nth(table, crowd, names, rows_each, secret)
+        chosen_rows = _every_nth(table, crowd, names, rows_each, secret)
     else:
-        kept = _least_hashes(table.join(crowd, same, "semi"), names, rows_each, secret, differ)
-    return table.join(crowd, same, "anti").union(kept)
+        chosen_rows = _least_hashes(table.join(crowd, same_person, "semi"), names, rows_each, secret, differ)
+    return table.join(crowd, same_person, "anti").union(chosen_rows)
 
 
 def _every_nth(table: Relation, crowd: Relation, names: tuple[str, ...], rows_each: int, secret: bytes) -> Relation:
-    """Every T/k-th row of the people with T > k of them, in the order of whole numbers, null first."""
-    hashed = crowd.extend(key=_hashed(secret, crowd["crowd"]))
-    people = hashed.select("crowd", "many", start=_as_share(hashed["key"]))
+    """Every T/k-th row of the people with T > k rows, in the order of the integers, null first."""
+    hashed = crowd.extend(key=_keyed_hash(secret, crowd["crowd"]))
+    people = hashed.select("crowd", "many", start=_as_fraction(hashed["key"]))
     rows = table.join(people, [made.compare("=", table["who"], people["crowd"])])
-    order = [part for name in names for part in (made.is_known(rows[name]), made.coalesce(rows[name], literal(0)))]
+    order = [part for name in names for part in (made.is_not_null(rows[name]), made.coalesce(rows[name], literal(0)))]
     ranked = rows.extend(nth=made.row_number([rows["who"]], order))
-    upto, before = (_taken(ranked, place, rows_each) for place in (ranked["nth"], ranked["nth"] - 1))
+    upto, before = (_kept_up_to(ranked, place, rows_each) for place in (ranked["nth"], ranked["nth"] - 1))
     return ranked.filter(made.compare(">", upto, before)).select(*table.columns)
 
 
 def _least_hashes(rows: Relation, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool) -> Relation:
-    """The rows of each person whose hashes are least; of rows that are alike each has a number of its own."""
+    """The rows of each person with the least hashes; equal rows are numbered, and their numbers hashed, too."""
     by = [rows["who"], *(rows[name] for name in names)]
     numbered = rows if differ else rows.extend(nth=made.row_number(by))
     parts = names if differ else (*names, "nth")
     texts = [made.coalesce(made.as_text(numbered[part]), literal("-")) for part in ("who", *parts)]
-    hashed = numbered.extend(key=made.substring(_hashed(secret, *texts), 1, SHORT))
+    hashed = numbered.extend(key=made.substring(_keyed_hash(secret, *texts), 1, SHORT))
     order = [hashed["key"], *(hashed[part] for part in parts)]
     ranked = hashed.extend(place=made.row_number([hashed["who"]], order))
     return ranked.filter(made.compare("<=", ranked["place"], literal(rows_each))).select(*rows.columns)
 
 
 def require_id(source: Source, column: str | None) -> None:
-    """Refuse an id column that is not there, or whose values do not name people exactly."""
+    """Refuse an id column that does not exist, or whose type does not identify people exactly."""
     if column is None:
         return
     if column not in source.columns:

@@ -1,8 +1,8 @@
-"""Cut-offs found privately: ends of a range for a column's values, and the share of people of whom rows are dropped.
+"""Clamping bounds found privately, with the share of people who lose rows by truncation.
 
-A sum needs public ends that values are cut to, and nobody may read them off the table. Here they are asked for: two
-quantiles of the column among the points of a public grid, 1, 2, 5, 10, 20, 50, ... to both sides of 0, each an answer
-with its charge and its proof. What comes back is a suggestion; what is then given as `lower` and `upper` is the user's.
+A sum needs public bounds to which values are clamped, and nobody may read them off the table. Here they are estimated
+privately: two quantiles of the column among the points of a public grid, 1, 2, 5, 10, 20, 50, ... on both sides of 0,
+each an answer with its charge and its proof. The result is a suggestion; the user decides on `lower` and `upper`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ if TYPE_CHECKING:
     from utmost.queries.session import Session
 
 MOST_POINTS = 95
-"""How many points of the grid there may be on each side of 0."""
+"""Most points of the grid on each side of 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class CutOffs:
-    """Suggested ends of a range, and what they rest on; made by `session.suggest_bounds`.
+    """Suggested clamping bounds with their answers; made by `session.suggest_bounds`.
 
     Attributes
     ----------
-    lower, upper : points of the public grid: one step beyond the quantiles that were found, on the far side
-    answers : the answers, each with its proof: both quantiles, and where people have several rows, of which share of
-        them rows are dropped
-    share_above : that share, of the people who have rows, as it was released; None where the unit is a row
+    lower, upper : number
+        Points of the public grid: one step outside of the released quantiles.
+    answers : tuple of Answer
+        The answers, each with its proof: both quantiles, and where people are the unit, the share of people who lose
+        rows by truncation.
+    share_above : float, optional
+        That share, as released; None where the unit is a row.
     """
 
     lower: int | float
@@ -97,12 +100,12 @@ def grid(smallest: Any, largest: Any) -> list[int | float]:
             f"smallest is {shown(smallest)} and largest {shown(largest)}; give 0 < smallest < largest, within "
             f"{MOST_POINTS // 3} powers of ten of each other."
         )
-    found: list[Fraction] = []
+    points: list[Fraction] = []
     power = first
     while power <= last:
-        found += [power * times for times in (1, 2, 5) if power * times <= last]
+        points += [power * times for times in (1, 2, 5) if power * times <= last]
         power *= 10
-    return [as_plain(-x) for x in reversed(found)] + [0] + [as_plain(x) for x in found]
+    return [as_plain(-x) for x in reversed(points)] + [0] + [as_plain(x) for x in points]
 
 
 def _part(level: Level, part: Fraction) -> Level:

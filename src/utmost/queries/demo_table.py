@@ -1,4 +1,4 @@
-"""The survey of the demonstration: 20,000 made-up people, the same in every run, with the dirt of real tables in it."""
+"""The survey of the demonstration: 20,000 made-up people, the same in every run, with errors as in real tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOWNS = ("Ashford", "Briar", "Coldwell", "Dunmore")
 
 
 def write_survey(path: Path, people: int = PEOPLE) -> Path:
-    """Write the survey as CSV: nulls, entries that are no numbers, and values beyond any sensible range included."""
+    """Write the survey as CSV, with nulls, entries that are no numbers, and implausible values."""
     made_up = random.Random(2026)
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")

@@ -1,8 +1,8 @@
-"""Events that tell two tables apart: found on some draws, to be estimated on others.
+"""Choose the event that best distinguishes two lists of draws.
 
-An event is a single answer, all answers up to one, or all from one on; of the answers themselves, of each number of a
-vector, or of the last binary digit of floating-point numbers: noise that was added in floating point leaves its traces
-there (Mironov 2012, On significance of the least significant bits for differential privacy).
+An event is a single answer, all answers up to one, or all from one on; for the answers themselves, for each number of a
+vector, or for the last binary digit of floating-point numbers, in which noise added in floating point leaves traces
+(Mironov 2012, On significance of the least significant bits for differential privacy).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from utmost.exact.arrays import Floats
 
 CONFIDENCE = 0.999
-"""How sure a bound is: both of its probabilities together."""
+"""Confidence of a bound: both of its probabilities together."""
 MOST_TRIED, MOST_NUMBERS = 400, 32
-"""So many single answers and cuts are tried of each feature, and so many numbers of a vector."""
+"""Most single answers and cuts that are tried for each feature, and most numbers of a vector."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Event:
                 if self.side == "at most"
                 else value >= self.key
             )
-        except TypeError:  # an answer of another kind than all before
+        except TypeError:  # an answer of a type that did not occur before
             return False
 
     def __str__(self) -> str:
@@ -52,11 +52,11 @@ class Event:
 
 
 def best_event(first: Sequence[Any], second: Sequence[Any], delta: float) -> tuple[Event, bool]:
-    """The event whose chances differ most between two lists of draws; whether it is likelier in the second."""
+    """The event whose probabilities differ most between two lists of draws; whether it is likelier in the second."""
     best, most, swapped = Event(_itself, "", "is", first[0]), -math.inf, False
     for named, feature in _features([*first, *second]):
-        ones, others = Counter(map(feature, first)), Counter(map(feature, second))
-        events, counts = _events(named, feature, ones, others)
+        first_counts, second_counts = Counter(map(feature, first)), Counter(map(feature, second))
+        events, counts = _events(named, feature, first_counts, second_counts)
         for turned, (here, there) in enumerate((counts, counts[::-1])):
             with np.errstate(divide="ignore", invalid="ignore"):
                 scores = np.log((least(here, len(first)) - delta) / upmost(there, len(first)))
@@ -68,14 +68,14 @@ def best_event(first: Sequence[Any], second: Sequence[Any], delta: float) -> tup
 
 
 def _features(answers: Sequence[Any]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """What may be asked of an answer, by its name: the answer itself, its numbers, its last binary digit."""
-    found: list[tuple[str, Callable[[Any], Any]]] = [("", _itself)]
+    """Functions of an answer with their names: the answer itself, its numbers, its last binary digit."""
+    features: list[tuple[str, Callable[[Any], Any]]] = [("", _itself)]
     lengths = {len(answer) if isinstance(answer, tuple) else 0 for answer in answers}
     if len(lengths) == 1 and 1 < max(lengths) <= MOST_NUMBERS:
-        found += [(f"number {i + 1}: ", itemgetter(i)) for i in range(max(lengths))]
+        features += [(f"number {i + 1}: ", itemgetter(i)) for i in range(max(lengths))]
     if any(isinstance(answer, float) and not answer.is_integer() for answer in answers if _is_finite(answer)):
-        found.append(("the last binary digit is that of 2 to the power of ", _last_digit))
-    return found
+        features.append(("the last binary digit is that of 2 to the power of ", _last_digit))
+    return features
 
 
 def _itself(answer: Any) -> Any:
@@ -87,7 +87,7 @@ def _is_finite(answer: Any) -> bool:
 
 
 def _last_digit(answer: Any) -> int:
-    """The exponent of the last binary digit of a floating-point number that is 1."""
+    """The exponent of the least significant bit that is 1 in a floating-point number."""
     if not _is_finite(answer) or answer == 0:
         return 2000  # beyond all exponents
     share, exponent = math.frexp(answer)
@@ -96,31 +96,31 @@ def _last_digit(answer: Any) -> int:
 
 
 def _events(
-    named: str, feature: Callable[[Any], Any], ones: Counter[Any], others: Counter[Any]
+    named: str, feature: Callable[[Any], Any], first_counts: Counter[Any], second_counts: Counter[Any]
 ) -> tuple[list[Event], tuple[Floats, Floats]]:
-    """Events about a feature, and how many draws of either list lie in each."""
-    seen = ones + others
+    """Events about a feature, and how many draws of each list are in them."""
+    total_counts = first_counts + second_counts
     try:
-        keys = sorted(seen)
+        keys = sorted(total_counts)
         ordered = True
     except TypeError:
-        keys, ordered = list(seen), False
-    counted = np.array([[ones[key] for key in keys], [others[key] for key in keys]], dtype=float)
-    singles = np.argsort(-counted.sum(axis=0), kind="stable")[:MOST_TRIED]
+        keys, ordered = list(total_counts), False
+    counts = np.array([[first_counts[key] for key in keys], [second_counts[key] for key in keys]], dtype=float)
+    singles = np.argsort(-counts.sum(axis=0), kind="stable")[:MOST_TRIED]
     events = [Event(feature, named, "is", keys[i]) for i in singles]
-    parts = [counted[:, singles]]
+    parts = [counts[:, singles]]
     if ordered and len(keys) > 1:
         cuts = np.unique(np.linspace(0, len(keys) - 2, MOST_TRIED).astype(int))
-        below = np.cumsum(counted, axis=1)[:, cuts]
+        below = np.cumsum(counts, axis=1)[:, cuts]
         events += [Event(feature, named, "at most", keys[i]) for i in cuts]
         events += [Event(feature, named, "at least", keys[i + 1]) for i in cuts]
-        parts += [below, counted.sum(axis=1, keepdims=True) - below]
+        parts += [below, counts.sum(axis=1, keepdims=True) - below]
     both = np.concatenate(parts, axis=1)
     return events, (both[0], both[1])
 
 
 def least(successes: Any, trials: int) -> Floats:
-    """No smaller chance is likely to succeed so often: the lower end of Clopper and Pearson's interval."""
+    """The lower end of the Clopper-Pearson interval for a probability."""
     from scipy.stats import beta
 
     k = np.asarray(successes, dtype=float)
@@ -128,7 +128,7 @@ def least(successes: Any, trials: int) -> Floats:
 
 
 def upmost(successes: Any, trials: int) -> Floats:
-    """No larger chance is likely to succeed so rarely: the upper end of Clopper and Pearson's interval."""
+    """The upper end of the Clopper-Pearson interval for a probability."""
     from scipy.stats import beta
 
     k = np.asarray(successes, dtype=float)

@@ -1,7 +1,7 @@
-"""Keys that nobody listed: which columns they are of, and those that were shown, read again from an answer.
+"""Keys found privately: the columns of `um.discover`, and the released keys of an answer.
 
-A key is a private value until it is released. What is shown is sorted, so that its order tells nothing; no error, log
-or cache holds a key that is not shown.
+A key is a private value until it is released. Released keys are sorted, so that their order reveals nothing; no error,
+log or cache contains a key that is not released.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EXAMPLE = 'um.discover("dest"), or um.discover("origin", "dest")'
 MOST_COLUMNS, MOST_EACH = 16, 5000
 HALF = Fraction(1, 2)
 TYPES: dict[str, type] = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str}
-"""The Arrow types of keys, and what their values are in JSON."""
+"""The Arrow types of keys, and the Python types of their values in JSON."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,13 @@ class Discover:
 
     Attributes
     ----------
-    columns : their names
-    keys_each : how many keys of one person take part, at most
-    share : how much of epsilon, or of mu squared, the keys take where numbers beside them need a part of it
+    columns : tuple of str
+        The names of the columns.
+    keys_each : int
+        Contribution bound: at most so many keys of one person take part.
+    share : Fraction
+        The part of epsilon, or of mu squared, that partition selection takes where numbers beside the keys need the
+        rest.
     """
 
     columns: tuple[str, ...]
@@ -43,19 +47,20 @@ class Discover:
 
     @property
     def public(self) -> dict[str, Any]:
-        """Everything as plain data, which `discover_again` reads."""
-        chosen = {} if self.share == HALF else {"share": str(self.share)}
-        return {"discover": list(self.columns), "keys_each": self.keys_each, **chosen}
+        """Everything as plain data, which `discover_from_public` reads."""
+        share = {} if self.share == HALF else {"share": str(self.share)}
+        return {"discover": list(self.columns), "keys_each": self.keys_each, **share}
 
     def __str__(self) -> str:
         return f"keys of {named(self.columns)}, found privately"
 
 
 def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discover:
-    """Keys that nobody listed, for `by=`: they are found privately, and a question is answered for those shown.
+    """Keys found privately, for `by=` (partition selection): a question is answered for every key that is released.
 
-    How likely a key is shown depends on how many rows, or people, have it, and is the most that the level allows; a key
-    that only one of them has is shown with probability delta. The plan has the probabilities for every number.
+    A key is released with a probability that depends on how many rows, or people, have it, and that is the largest the
+    level allows; a key that only one of them has is released with probability delta. The plan shows these
+    probabilities.
 
     Parameters
     ----------
@@ -63,13 +68,13 @@ def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discove
         The columns whose combined values are the keys; rows with a null (or NaN, or an infinity) among them take no
         part.
     keys_each : int
-        Of one person, at most so many keys take part, chosen by a keyed hash. The more, the more of everybody's data
-        is used, and the less of the level there is for each key. A row has one key only.
+        Contribution bound: of one person, at most so many keys take part, chosen by a keyed hash. With a larger bound
+        more data are used, and less of the level is left for each key. A row has one key only.
     share : number
-        Where sums, means, or a person's several rows are asked for beside the keys, they need a part of the level:
-        the keys take this share of epsilon (of a Gaussian level, of mu squared) and all of delta, the numbers the rest.
-        Half without it; a larger share shows more keys, with noisier numbers. The plan says what each gets. How many
-        hold a key is told at no cost, so there is nothing to share then.
+        Where sums, means, or a person's several rows are asked for beside the keys, they need a part of the level: the
+        keys take this share of epsilon (of a Gaussian level, of mu squared) and all of delta, the numbers the rest. The
+        default is half; a larger share releases more keys, with noisier numbers. The plan says what each gets. The
+        number of units with a key comes at no extra cost, so a count of them needs no share.
 
     Examples
     --------
@@ -93,39 +98,39 @@ def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discove
 
 
 def read_discover(text: str) -> Discover | None:
-    """Columns whose keys are found, as one types them: discover(origin, dest, keys_each=2); None of other texts.
+    """Parse columns whose keys are found privately, such as discover(origin, dest, keys_each=2); None for other texts.
 
     Examples
     --------
     >>> read_discover("discover(origin, dest, keys_each=2)")
     Discover(columns=('origin', 'dest'), keys_each=2, share=Fraction(1, 2))
     """
-    found = re.fullmatch(r"\s*(?:um\.)?discover\s*\((.*)\)\s*", text)
-    if found is None:
+    match = re.fullmatch(r"\s*(?:um\.)?discover\s*\((.*)\)\s*", text)
+    if match is None:
         return None
-    parts = [part.strip() for part in found[1].split(",") if part.strip()]
-    named = {name.strip(): said.strip() for name, equals, said in (part.partition("=") for part in parts) if equals}
+    parts = [part.strip() for part in match[1].split(",") if part.strip()]
+    named = {name.strip(): value.strip() for name, equals, value in (part.partition("=") for part in parts) if equals}
     if named.keys() - {"keys_each", "share"} or not is_digits(named.get("keys_each", "1")):
         raise InvalidInput(f"by is {shown(text)}; write such as 'discover(dest)', or 'discover(dest, keys_each=2)'.")
     columns = [part.strip("'\"") for part in parts if "=" not in part]
     return discover(*columns, keys_each=int(named.get("keys_each", 1)), share=named.get("share", HALF))
 
 
-def discover_again(public: Mapping[str, Any]) -> Discover:
-    """What `Discover.public` wrote; nothing in it is believed."""
+def discover_from_public(public: Mapping[str, Any]) -> Discover:
+    """Read what `Discover.public` wrote, with all checks."""
     return discover(*public["discover"], keys_each=public["keys_each"], share=public.get("share", HALF))
 
 
 def as_discover(column: Any, keys_each: Any) -> Discover:
-    """The same from one name or a list of them."""
+    """Columns whose keys are found privately, from one name or a list of names."""
     several = isinstance(column, Sequence) and not isinstance(column, str | bytes)
     return discover(*(column if several else (column,)), keys_each=keys_each)
 
 
 def shown_keys(names: Sequence[str], listed: Any, ordered: bool = True) -> Keys:
-    """The keys of an answer, from what was released: lists of [name, type, values]; they may come from a report.
+    """The released keys of an answer, from lists of [name, type, values], which may come from a report.
 
-    Keys must be distinct, and sorted where their order is to tell nothing.
+    Keys must be distinct, and, if `ordered`, sorted, so that their order reveals nothing.
     """
     import pyarrow
 
@@ -135,8 +140,8 @@ def shown_keys(names: Sequence[str], listed: Any, ordered: bool = True) -> Keys:
     for name, kind, values in listed:
         if kind not in TYPES or not isinstance(values, list) or any(not _is_key(value, kind) for value in values):
             raise InvalidInput("the released keys are not of one kind of values each.")
-        read = [datetime.date.fromisoformat(day) for day in values] if kind == "date32[day]" else values
-        columns.append((name, pyarrow.array(read, *arrow_types([kind]))))
+        array = [datetime.date.fromisoformat(day) for day in values] if kind == "date32[day]" else values
+        columns.append((name, pyarrow.array(array, *arrow_types([kind]))))
     keys = list(zip(*(column.to_pylist() for _, column in columns), strict=True))
     if len(set(keys)) < len(keys) or (ordered and keys != sorted(keys)):
         raise InvalidInput("the released keys are not in order, or not different.")

@@ -1,6 +1,6 @@
-"""At most so many groups of each person, and at most so many of their rows in one group.
+"""Contribution bounds for groups: at most `groups_each` groups of each person, and `rows_each_group` rows in one.
 
-**Order.** The table is truncated to `rows_each` rows of each person first (`truncation`), for all questions alike. Of
+**Order.** The table is truncated to `rows_each` rows of each person first (`truncation`), for all queries alike. Of
 the listed groups that these rows are in, the `groups_each` with the least keyed hashes of who it is and of the group
 are used; in each of them the `rows_each_group` rows with the least hashes. Conditions come afterwards. So groups hold
 rows that all other answers are about, too, and the rows of a group with a condition and those without it add up to all
@@ -11,7 +11,7 @@ With `truncate="question"` the condition comes first, then groups, then rows in 
 
 People are counted by group with any rows, truncated or not, in each of at most `groups_each` groups once.
 
-**How far one neighbour moves it.** All three choices depend on the person's own rows alone. So a person has at most
+**Sensitivity.** All three choices depend on the person's own rows alone. So a person has at most
 `rows_each_group` rows in one group, in at most `groups_each` groups, and at most `rows_each` in all, however ties fall:
 rows and groups are numbered, and no number above the bound is used.
 """
@@ -22,11 +22,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from utmost.backends.source import Source
-from utmost.queries.contributions import Contribution, any_known, keep_rows, require_id, with_ids
+from utmost.queries.contributions import Contribution, any_not_null, keep_rows, require_id, with_ids
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.values import Expression, literal
-from utmost.queries.truncation import HASH, by_crowd, truncated, with_hashes
+from utmost.queries.truncation import HASH, split_by_rows, truncated_table, with_hashes
 from utmost.queries.units import Unit
 
 ROW_HASH = "row_hash"
@@ -35,14 +35,14 @@ ROW_HASH = "row_hash"
 
 @dataclass(frozen=True)
 class GroupBounds:
-    """How many groups of a person are used, and how many of their rows in one group; None for as many as there are."""
+    """At most so many groups of a person, and so many of their rows in one group; None for no bound."""
 
     groups_each: int | None = None
     rows_each_group: int | None = None
 
     @property
     def stated(self) -> bool:
-        """Whether there are any."""
+        """Whether there is a bound."""
         return self.groups_each is not None or self.rows_each_group is not None
 
 
@@ -54,34 +54,34 @@ def rows_with_hashes(
     contributions: Mapping[str, Contribution],
     secret: bytes,
 ) -> Relation:
-    """The rows that groups are chosen of, with some columns and what they contribute, and a hash if rows are chosen."""
+    """The rows among which groups are chosen, with their contributions; and with a hash, if rows are chosen, too."""
     columns = {**columns, **{name: part.column for name, part in contributions.items()}}
     once, most = unit.truncate == "table", bounds.rows_each_group
     if most is None:
         rows = with_ids(source, unit, columns, secret=secret)
-        return rows if once else rows.filter(any_known(rows, list(contributions)))
+        return rows if once else rows.filter(any_not_null(rows, list(contributions)))
     require_id(source, unit.id)
     assert unit.id is not None
     who = source.column(unit.id)
-    table: Relation = truncated(source, unit, secret) if once else source.table.filter(made.is_known(who))
+    table: Relation = truncated_table(source, unit, secret) if once else source.table.filter(made.is_not_null(who))
     if not once:
-        table = table.filter(made.any_of(*(made.is_known(part.column) for part in contributions.values())))
-    others, crowded = by_crowd(table, unit.id, most)
+        table = table.filter(made.any_of(*(made.is_not_null(part.column) for part in contributions.values())))
+    uncrowded, crowded = split_by_rows(table, unit.id, most)
     hashed = with_hashes(crowded, source, who, secret)
-    table = others.extend(**{HASH: literal("")}).union(hashed)
+    table = uncrowded.extend(**{HASH: literal("")}).union(hashed)
     return table.select(who=who, **columns, **{ROW_HASH: table[HASH]})
 
 
-def bounded(
+def bound_contributions(
     cells: Relation, bounds: GroupBounds, unit: Unit, rows_each: int, names: tuple[str, ...], secret: bytes
 ) -> Relation:
-    """Rows with `who`, `cell` and contributions: those in few groups of each person, and few of them in each."""
+    """Keep the rows in at most `groups_each` groups of each person, and at most `rows_each_group` rows in each."""
     if bounds.groups_each is not None:
         pairs = cells.aggregate(["who", "cell"], rows=made.count())
         own = _few_groups(pairs, bounds.groups_each, secret)
-        chosen = own.select(of_who=own["who"], of_cell=own["cell"])
-        same = [made.compare("=", cells[name], chosen[f"of_{name}"]) for name in ("who", "cell")]
-        cells = cells.join(chosen, same, "semi")
+        own_groups = own.select(of_who=own["who"], of_cell=own["cell"])
+        conditions = [made.compare("=", cells[name], own_groups[f"of_{name}"]) for name in ("who", "cell")]
+        cells = cells.join(own_groups, conditions, "semi")
     if bounds.rows_each_group is not None:
         ranked = cells.extend(place=made.row_number([cells["who"], cells["cell"]], [cells[ROW_HASH]]))
         cells = ranked.filter(made.compare("<=", ranked["place"], literal(bounds.rows_each_group)))
@@ -90,7 +90,7 @@ def bounded(
 
 
 def people_in_groups(cells: Relation, bounds: GroupBounds, name: str, secret: bytes) -> Relation:
-    """One row for each person and group: 1 where a row of theirs there takes part, 0 where none does."""
+    """One row for each person and group, with at most `groups_each` groups: 1 if a row of theirs takes part, else 0."""
     assert bounds.groups_each is not None
     pairs = cells.aggregate(["who", "cell"], **{name: made.count(cells[name])})
     return _few_groups(pairs.select("who", "cell", **{name: made.clamp(pairs[name], 0, 1)}), bounds.groups_each, secret)

@@ -1,7 +1,7 @@
 """Public keys: the groups for which a question is answered, listed beforehand and never read off the table.
 
-Which groups there are is public: every key gets an answer, also one that no row has, and a row that has none of the
-keys takes no part. So nothing about the table shows in which groups are answered.
+The list of groups is public: every key gets an answer, also one without rows, and a row with none of the keys takes no
+part. So the set of answered groups reveals nothing about the table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 MOST_CELLS = 10**6
-"""How many keys there may be: as many cells are read, drawn and recorded for one answer."""
+"""Most keys: so many cells are read, drawn and recorded for one answer."""
 EXAMPLE = "um.keys(carrier=['AA', 'UA'], origin=['EWR', 'JFK'])"
 KINDS = "texts, numbers, truth values or dates"
 
@@ -42,12 +42,16 @@ class Keys:
 
     Attributes
     ----------
-    columns : the names of the columns, each with its values: of a product, all that it may have; else, of every key. Of
-        bins, their labels
-    product : whether every combination of the values is a key
-    bins : the columns of numbers that are cut into bins
-    other : the name of what is not listed: of a product, one more value of every column; else one more key; None where
-        rows without a listed key take no part
+    columns : tuple of (str, pyarrow.Array)
+        The names of the columns, each with its values: for a product, all that it may have; else one for every key. For
+        bins, their labels.
+    product : bool
+        Whether every combination of the values is a key.
+    bins : mapping of str to Bins
+        The columns of numbers that are cut into bins.
+    other : str, optional
+        The name for unlisted values: for a product, one more value of every column; else one more key. None where rows
+        without a listed key take no part.
     """
 
     columns: tuple[tuple[str, pyarrow.Array], ...]
@@ -62,13 +66,13 @@ class Keys:
 
     @property
     def size(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         lengths = [len(values) + (self.other is not None) for _, values in self.columns]
         return math.prod(lengths) if self.product else lengths[0]
 
     @cached_property
     def table(self) -> pyarrow.Table:
-        """Every key, one in each row; of a product the last column changes fastest. Beside `other`, all are texts."""
+        """Every key, one in each row; for a product the last column changes fastest. With `other`, all are texts."""
         import pyarrow
 
         columns = {name: self._with_other(values) for name, values in self.columns}
@@ -81,7 +85,7 @@ class Keys:
 
     @cached_property
     def labels(self) -> list[Any]:
-        """Every key as a tuple; of a single column, the bare value."""
+        """Every key as a tuple; for a single column, the bare value."""
         lists = self._lists(lambda values: values.to_pylist())
         return lists[0] if len(lists) == 1 else self._combined(lists)
 
@@ -92,7 +96,7 @@ class Keys:
 
     @cached_property
     def public(self) -> dict[str, Any]:
-        """Everything as plain data, which `keys_again` reads."""
+        """Everything as plain data, which `keys_from_public` reads."""
         columns = [
             [name, "bins", list(self.bins[name].edges)]
             if name in self.bins
@@ -104,7 +108,7 @@ class Keys:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of them in their order, which a ledger keeps in place of a million keys."""
+        """A hash of the keys in their order, which a ledger stores in place of a million keys."""
         return hashlib.sha256(canonical_text(self.public).encode()).hexdigest()
 
     def _with_other(self, values: pyarrow.Array) -> pyarrow.Array:
@@ -131,28 +135,28 @@ class Keys:
 
 
 def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
-    """Public keys, for `by=`: a question is answered once for each of them, and rows pay only once.
+    """Public keys, for `by=`: a question is answered for each of them, at the cost of one (parallel composition).
 
     Parameters
     ----------
-    frame : pandas, polars or pyarrow frame, path of a CSV file, or dict of lists, optional
-        A public frame or file has a key in each row, under the names of the table's columns. In a file a column whose
-        entries are all written like whole numbers (no leading zeros), decimals, dates (2026-01-31) or true and false
-        holds these, else texts; an empty entry is null. A dict is a product of lists, as below, for columns whose names
-        are no words of Python.
+    frame : frame, path or dict, optional
+        A public pandas, polars or pyarrow frame, or a CSV file, with a key in each row, under the names of the table's
+        columns. In a file a column whose entries are all written like whole numbers (no leading zeros), decimals, dates
+        (2026-01-31) or true and false holds these, else texts; an empty entry is null. A dict of lists is a product, as
+        below, for columns whose names are no identifiers of Python.
     other : str, optional
-        A name under which rows that have none of the listed values take part, null included, as in histograms: of lists
-        every column has one more value, of a frame there is one more key. Without it such rows take no part. (A column
-        that is itself called other: ``um.keys(other=[...])`` with a list, or the dict.)
-    **columns : lists of values, or um.bins
+        A name under which rows with unlisted values take part, null included, as in histograms: with lists every column
+        has one more value, with a frame there is one more key. Without it such rows take no part. (For a column that is
+        itself called other: ``um.keys(other=[...])`` with a list, or the dict.)
+    **columns : list or um.bins
         For every column the public values that it may have: texts, numbers, truth values, dates, or None for null; or
         the bins that its numbers are put into. Every combination of them is a key.
 
     Returns
     -------
     Keys
-        At most a million where each is answered (`by=`); of `s.marginals` only the tables count. They must not be read
-        off the private table: a key that is listed because somebody has it tells so.
+        At most a million where each is answered (`by=`); for `s.marginals` only the tables count. They must not be read
+        off the private table: a key that is listed because somebody has it reveals that.
 
     Examples
     --------
@@ -175,10 +179,10 @@ def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
         return _of_frame(_read_csv(frame), other)
     if frame is not None and not isinstance(frame, Mapping):
         return _of_frame(frame, other)
-    given = columns if frame is None else dict(frame)
-    if not given:
+    lists_by_name = columns if frame is None else dict(frame)
+    if not lists_by_name:
         raise InvalidInput(f"there are no keys; list the public values of one column or more, such as {EXAMPLE}.")
-    lists = {_as_name(name): _as_values(name, values) for name, values in given.items()}
+    lists = {_as_name(name): _as_values(name, values) for name, values in lists_by_name.items()}
     _require_few(max(len(values) for values in lists.values()))
     return _of_lists(
         {name: values if isinstance(values, Bins) else _as_array(name, values) for name, values in lists.items()}, other
@@ -186,7 +190,7 @@ def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
 
 
 def read_keys(text: str) -> Keys:
-    """Keys as one types them: lists for columns, with semicolons between them; or the CSV file that has them.
+    """Parse keys: lists for columns, separated by semicolons; or the name of a CSV file.
 
     Entries are read as in a file; in single quotes they are texts. A list of one entry for `other` is its name.
 
@@ -203,16 +207,16 @@ def read_keys(text: str) -> Keys:
 
 
 def read_lists(text: str, remedy: str = "", known: Mapping[str, Sequence[Any]] | None = None) -> Keys:
-    """The same without files: where the text comes from elsewhere, it opens none.
+    """Parse keys without opening a file, for texts that come from elsewhere.
 
     Parameters
     ----------
     text : str
-        Lists for columns, with semicolons between them.
+        Lists for columns, separated by semicolons.
     remedy : str, optional
-        What else an error proposes to write.
+        Another remedy for the error message.
     known : mapping, optional
-        The public values of columns; one of these may be named alone, without its list.
+        Public values of columns; one of these columns may be named alone, without its list.
 
     Examples
     --------
@@ -221,7 +225,7 @@ def read_lists(text: str, remedy: str = "", known: Mapping[str, Sequence[Any]] |
     """
     lists: dict[str, Any] = {}
     for part in text.split(";"):
-        name, equals, written = (piece.strip() for piece in part.partition("="))
+        name, equals, text_of_list = (piece.strip() for piece in part.partition("="))
         if not equals and known and name in known and name not in lists:
             lists[name] = list(known[name])
             continue
@@ -230,7 +234,7 @@ def read_lists(text: str, remedy: str = "", known: Mapping[str, Sequence[Any]] |
                 f"the keys are {shown(text)}; list the values of each column once: 'carrier=AA,UA; month=1,2', bins of "
                 f"a column of numbers as 'age=bins(0, 100, 5)'{remedy}."
             )
-        lists[name] = read_bins(written) or _read_list(written)
+        lists[name] = read_bins(text_of_list) or _read_list(text_of_list)
     other = lists.pop("other", None)
     if isinstance(other, list) and len(other) == 1:
         return keys(lists, other=str(other[0]))
@@ -243,8 +247,8 @@ def _read_list(text: str) -> list[Any]:
     return [entry[1:-1] for entry in entries] if quoted else as_written(entries)
 
 
-def keys_again(public: Any) -> Keys:
-    """The keys written by `Keys.public`; nothing in it is believed."""
+def keys_from_public(public: Any) -> Keys:
+    """Read the keys that `Keys.public` wrote, with all checks."""
     import pyarrow
 
     kinds = {
@@ -260,8 +264,8 @@ def keys_again(public: Any) -> Keys:
         if kind == "bins" and public["product"]:
             lists[_as_name(name)] = bins(values)
             continue
-        read = [None if x is None else datetime.date.fromisoformat(x) for x in values] if "date" in kind else values
-        lists[_as_name(name)] = pyarrow.array(read, kinds[kind])
+        array = [None if x is None else datetime.date.fromisoformat(x) for x in values] if "date" in kind else values
+        lists[_as_name(name)] = pyarrow.array(array, kinds[kind])
     other = public.get("other")
     if not public["product"]:
         return _of_frame(pyarrow.table(lists), other)
@@ -270,7 +274,7 @@ def keys_again(public: Any) -> Keys:
 
 
 def require_keys(by: Any) -> Keys:
-    """Refuse anything but keys that can be answered one by one."""
+    """Refuse anything but public keys of which each can be answered."""
     if not isinstance(by, Keys):
         raise InvalidInput(
             f"by is {shown(by)}; give public keys: by={EXAMPLE}. Keys that are found privately (um.discover) go with "
@@ -281,12 +285,12 @@ def require_keys(by: Any) -> Keys:
 
 
 def named(names: Sequence[str]) -> str:
-    """Names as people list them."""
+    """Names as an English list."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _of_lists(lists: Mapping[str, Any], other: Any) -> Keys:
-    """The product of values, which are arrays, and of bins."""
+    """Keys that are the product of arrays of values and of bins."""
     import pyarrow
 
     cut = {name: values for name, values in lists.items() if isinstance(values, Bins)}
@@ -313,7 +317,7 @@ def _of_frame(frame: Any, other: Any = None) -> Keys:
 
 
 def _read_csv(path: str | os.PathLike[str]) -> pyarrow.Table:
-    """A public file of keys; what is written like a number, a date or a truth value is one."""
+    """Read a public CSV file of keys; columns written like numbers, dates or booleans are converted."""
     import pyarrow
 
     try:
@@ -344,12 +348,12 @@ WRITTEN: tuple[tuple[str, Callable[[str], Any]], ...] = (
 
 
 def as_written(entries: Sequence[str]) -> list[Any]:
-    """The values of a column of a file: of the first kind that all its entries are written like, else texts."""
-    known = [entry for entry in entries if entry]
-    for form, read in WRITTEN:
-        if known and all(re.fullmatch(form, entry, re.ASCII) for entry in known):
+    """Convert the entries of a column to the first type in which all of them are written, else to texts."""
+    non_empty = [entry for entry in entries if entry]
+    for form, parse in WRITTEN:
+        if non_empty and all(re.fullmatch(form, entry, re.ASCII) for entry in non_empty):
             with suppress(ValueError):  # 2026-02-30 is a text
-                return [read(entry) if entry else None for entry in entries]
+                return [parse(entry) if entry else None for entry in entries]
     return [entry or None for entry in entries]
 
 
@@ -444,23 +448,23 @@ def _kind(value: Any) -> str | None:
 
 
 def as_key_type(name: str, column: Any) -> pyarrow.Array:
-    """A column in one of the types of keys."""
+    """Cast a column to one of the types of keys."""
     import pyarrow
     import pyarrow.compute
 
-    known = pyarrow.types
-    if known.is_dictionary(column.type):
+    types = pyarrow.types
+    if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
-    if known.is_string(kind) or known.is_large_string(kind) or known.is_string_view(kind):
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return column.cast(pyarrow.string())
-    if known.is_boolean(kind) or known.is_uint64(kind):
+    if types.is_boolean(kind) or types.is_uint64(kind):
         return column
-    if known.is_integer(kind):
+    if types.is_integer(kind):
         return column.cast(pyarrow.int64())
-    if known.is_date(kind):
+    if types.is_date(kind):
         return column.cast(pyarrow.date32())
-    if not known.is_floating(kind):
+    if not types.is_floating(kind):
         raise InvalidInput(f"the keys of {name!r} are {kind}; give {KINDS}.")
     numbers = pyarrow.compute.add(column.cast(pyarrow.float64()), 0.0)  # one 0 of two
     if not pyarrow.compute.all(pyarrow.compute.is_finite(numbers), min_count=0).as_py():
@@ -494,7 +498,7 @@ def _require_distinct(columns: Mapping[str, Any]) -> None:
 
 
 def _written(column: Any) -> list[Any]:
-    found: list[Any] = column.to_pylist()
+    values: list[Any] = column.to_pylist()
     if str(column.type) != "date32[day]":
-        return found
-    return [None if day is None else day.isoformat() for day in found]
+        return values
+    return [None if day is None else day.isoformat() for day in values]

@@ -1,4 +1,4 @@
-"""The least level whose expected loss is small enough: a search over levels of two digits and a half."""
+"""Search for the least level whose expected loss meets a target, over levels rounded to three digits."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, 
 
 TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
 FIRST, SOON = 0.1, 5
-"""Where a search over these levels begins, and after how many of them it halves what is left."""
+"""Where the search begins, and after how many levels it switches to bisection."""
 
 
-def least_that_suffices(loss: Callable[[float], float], wanted: Fraction) -> int:
-    """The place in TRIED of the least level whose loss is at most as wanted; losses fall. Past the end for none.
+def least_that_suffices(loss: Callable[[float], float], target: Fraction) -> int:
+    """The index in TRIED of the least level whose loss is at most the target; `len(TRIED)` if there is none.
 
-    A loss is nearly a power of the level, and each one is a design: the next level tried is where the power through the
-    nearest two would meet what is wanted. If that does not end it soon, what is left is halved.
+    Losses decrease with the level, nearly like a power of it, and computing one takes a design. So the next level is
+    where the power through the two nearest points would meet the target; after a few levels, the search bisects.
     """
-    low, high = -1, len(TRIED)  # the least that suffices lies above low, and at or below high
-    found: dict[float, float] = {}
+    low, high = -1, len(TRIED)  # the least level that suffices is above low, and at or below high
+    points: dict[float, float] = {}
     middle = bisect_left(TRIED, FIRST)
     while high - low > 1:
         middle = min(max(middle, low + 1), high - 1)
         reached = loss(TRIED[middle])
-        low, high = (low, middle) if reached <= wanted else (middle, high)
-        aim = math.log(wanted.numerator) - math.log(wanted.denominator)  # it may be larger than any float
-        found[math.log(TRIED[middle])] = math.log(max(reached, 1e-300)) - aim
-        if len(found) >= SOON:
+        low, high = (low, middle) if reached <= target else (middle, high)
+        aim = math.log(target.numerator) - math.log(target.denominator)  # the target may be larger than any float
+        points[math.log(TRIED[middle])] = math.log(max(reached, 1e-300)) - aim
+        if len(points) >= SOON:
             middle = (low + high) // 2
             continue
-        (x, y), *others = sorted(found.items(), key=lambda each: abs(each[1]))[:2]
-        slope = min((y - others[0][1]) / (x - others[0][0]), -0.2) if others else -1.0
+        (x, y), *second = sorted(points.items(), key=lambda point: abs(point[1]))[:2]
+        slope = min((y - second[0][1]) / (x - second[0][0]), -0.2) if second else -1.0
         middle = bisect_left(TRIED, math.exp(min(max(x - y / slope, -30.0), 30.0)))
     return high
 

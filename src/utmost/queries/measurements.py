@@ -1,4 +1,4 @@
-"""Our mechanisms inside OpenDP: a measurement that draws from a certified solution, with its privacy map."""
+"""Export to OpenDP: a measurement that draws from a certified solution, with its privacy map."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WORDS = "neighbours that lie between two points"
 
 
 def to_opendp(thing: Any) -> Any:
-    """A solution, or the mechanism of an answer or a plan, as a measurement of OpenDP.
+    """Convert a solution, or the mechanism of an answer or a plan, to a measurement of OpenDP.
 
-    It draws exactly as `sample` does, and says the privacy that is proved: of pure levels by OpenDP's `max_divergence`,
-    of (epsilon, delta) by `approximate(max_divergence())`, of zCDP by `zero_concentrated_divergence`. A number goes in
-    as an integer, by absolute distance, so that a count of OpenDP may come before it; every other point goes in as a
-    Python object, by how many neighbours lie between two of them. The features "contrib" and "honest-but-curious" of
-    OpenDP are enabled: it cannot look into Python, and takes our word for what we proved.
+    It draws exactly as `sample` does, and states the proved privacy: pure levels in OpenDP's `max_divergence`,
+    (epsilon, delta) in `approximate(max_divergence())`, zCDP in `zero_concentrated_divergence`. Its input is an integer
+    with the absolute distance, so that a count of OpenDP may precede it, or else any point as a Python object with the
+    number of neighbours between two points as distance. The features "contrib" and "honest-but-curious" of OpenDP are
+    enabled, because it cannot check our proof.
 
     Parameters
     ----------
@@ -50,22 +50,27 @@ def to_opendp(thing: Any) -> Any:
     if not isinstance(thing, Solution) and thing.question.proved_level != thing.privacy:
         raise UnsupportedLevel("this answer is made of several releases, each with a share of the level; give them.")
     dp.enable_features(*FEATURES)
-    reach = _reach(space)
-    if reach is not None:
+    sensitivity = _reach(space)
+    if sensitivity is not None:
         domain, metric = dp.atom_domain(T=int), dp.absolute_distance(T=int)
     else:
         domain = dp.user_domain(f"points of {space}", lambda point: True)
         metric = dp.user_distance(WORDS)
     sample = solution.sample
-    function = (lambda point: int(sample(point))) if reach is not None and _is_number(solution) else sample
-    kept, measure = _map(level, dp)
+    function = (lambda point: int(sample(point))) if sensitivity is not None and _is_number(solution) else sample
+    spent_after, measure = _map(level, dp)
     return dp.m.make_user_measurement(
-        domain, metric, measure, function, lambda apart: kept(math.ceil(apart / (reach or 1))), TO="ExtrinsicObject"
+        domain,
+        metric,
+        measure,
+        function,
+        lambda apart: spent_after(math.ceil(apart / (sensitivity or 1))),
+        TO="ExtrinsicObject",
     )
 
 
 def _one_level(solution: Solution) -> Level:
-    """The level that holds on every edge."""
+    """The single level that holds on all edges; raises `UnsupportedLevel` if levels differ."""
     promised = solution.problem.privacy
     level = promised if isinstance(promised, Level) else promised.single
     if level is None:
@@ -74,7 +79,7 @@ def _one_level(solution: Solution) -> Level:
 
 
 def _reach(space: Any) -> int | None:
-    """How far apart neighbouring integers are, where the points are integers; else None."""
+    """The sensitivity, as the distance of neighbouring integers, where the points are integers; else None."""
     if isinstance(space, Line):
         return space.reach
     named = str(getattr(space, "family", ""))
@@ -82,13 +87,13 @@ def _reach(space: Any) -> int | None:
 
 
 def _is_number(solution: Solution) -> bool:
-    """Whether what is drawn is a whole number."""
+    """Whether draws are integers."""
     outputs = getattr(solution.mechanism, "outputs", None)
-    return outputs is None or all(isinstance(each, int) and not isinstance(each, bool) for each in outputs[:2])
+    return outputs is None or all(isinstance(output, int) and not isinstance(output, bool) for output in outputs[:2])
 
 
 def _map(level: Level, dp: Any) -> tuple[Callable[[int], Any], Any]:
-    """How much a level spends on points so many neighbours apart, rounded up, and OpenDP's name of its measure."""
+    """The privacy map of a level, by the distance of two points and rounded up, and its measure in OpenDP."""
     if isinstance(level, ZCDP):
         return lambda steps: _up(steps**2 * Fraction(level.rho)), dp.zero_concentrated_divergence()
     if not isinstance(level, ApproxDP):
@@ -98,7 +103,7 @@ def _map(level: Level, dp: Any) -> tuple[Callable[[int], Any], Any]:
         return lambda steps: _up(steps * Fraction(epsilon)), dp.max_divergence()
 
     def spent(steps: int) -> tuple[float, float]:
-        # (epsilon, delta) k times in a row: delta (1 + e^epsilon + ... + e^((k-1) epsilon)), with a little to spare
+        # group privacy of (epsilon, delta): delta (1 + e^epsilon + ... + e^((k-1) epsilon)), with a margin for rounding
         grown = math.fsum(math.exp(k * float(epsilon)) for k in range(steps)) * (1 + 1e-9)
         delta = _up(Fraction(level.delta)) if steps == 1 else min(1.0, _up(Fraction(level.delta)) * grown)
         return _up(steps * Fraction(epsilon)), delta if steps else 0.0
@@ -107,6 +112,6 @@ def _map(level: Level, dp: Any) -> tuple[Callable[[int], Any], Any]:
 
 
 def _up(value: Fraction) -> float:
-    """The least float that is no smaller."""
+    """The least float that is not below a rational."""
     near = float(value)
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)

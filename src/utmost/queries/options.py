@@ -1,4 +1,4 @@
-"""The public parameters of questions, each declared once: for the session, the command, its prompts and its errors."""
+"""Declarations of the parameters of questions, for the command, its prompts and its errors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,26 @@ class Option:
 
     Attributes
     ----------
-    name : of the session's argument; the command's flag is the same with dashes
-    help : one line for `--help`
-    missing : what an error says if it is needed and not given, with an example
-    prompt : what a terminal asks for if it is needed and not given
-    required : whether there is no default
-    may_be_empty : whether an empty answer means "none"
-    read : makes a value of the command's text
-    several : whether the flag may be given more than once
-    spelled : the flag without its dashes, where it is not the argument's name
+    name : str
+        The name of the session's argument; the command's flag is the same with dashes.
+    help : str
+        One line for `--help`.
+    missing : str
+        What an error says if the parameter is required and missing, with an example.
+    prompt : str
+        The prompt of a terminal if the parameter is required and missing.
+    required : bool
+        Whether there is no default.
+    may_be_empty : bool
+        Whether an empty input means "none".
+    read : callable
+        Converts the command's text to a value.
+    several : bool
+        Whether the flag may be given more than once.
+    spelled : str
+        The flag without its dashes, where it differs from the argument's name.
+    is_switch : bool
+        Whether the flag stands alone, without a value.
     """
 
     name: str
@@ -41,18 +52,17 @@ class Option:
     several: bool = False
     spelled: str = ""
     is_switch: bool = False
-    """Whether the flag stands alone, without a value."""
 
     @property
     def flag(self) -> str:
-        """How the command spells it, without dashes in front."""
+        """The flag of the command, without dashes in front."""
         return self.spelled or self.name.replace("_", "-")
 
 
 def read_categories(text: Any, kind: Any) -> list[Any] | Bins:
-    """Categories as they are typed: separated by commas; numbers or truth values where the column holds these.
+    """Parse categories: bins such as bins(0, 100, 5), or a list separated by commas.
 
-    Or bins, as in Python: bins(0, 100, 5).
+    The entries are numbers or booleans if the column holds these, else texts.
     """
     if (cut := read_bins(str(text))) is not None:
         return cut
@@ -65,7 +75,7 @@ def read_categories(text: Any, kind: Any) -> list[Any] | Bins:
 
 
 def read_numbers(text: Any, kind: Any) -> list[Any]:
-    """Numbers separated by commas."""
+    """Parse numbers separated by commas."""
     listed = [part.strip() for part in str(text).split(",") if part.strip()]
     try:
         if listed:
@@ -76,14 +86,14 @@ def read_numbers(text: Any, kind: Any) -> list[Any]:
 
 
 def _float(text: str) -> float:
-    """A number in the digits 0 to 9."""
+    """Parse a number in ASCII digits."""
     if not text.isascii():
         raise ValueError
     return float(text)
 
 
 def read_edges(text: Any, kind: Any) -> list[Any] | Bins:
-    """Numbers separated by commas, in increasing order; or bins, whose edges they are."""
+    """Parse numbers separated by commas, in increasing order; or bins, which give their edges."""
     if (cut := read_bins(str(text))) is not None:
         return cut
     try:
@@ -95,38 +105,38 @@ def read_edges(text: Any, kind: Any) -> list[Any] | Bins:
 
 
 def _truth(text: str) -> bool:
-    found = {"true": True, "yes": True, "false": False, "no": False}.get(text.lower())
-    if found is None:
+    truth = {"true": True, "yes": True, "false": False, "no": False}.get(text.lower())
+    if truth is None:
         raise InvalidInput(f"--categories holds {shown(text)}; the column holds truth values: --categories true,false.")
-    return found
+    return truth
 
 
 def read_whole(text: Any, kind: Any) -> int:
-    """A whole number."""
+    """Parse a whole number."""
     if is_digits(str(text).replace("_", "")) and len(str(text)) < 30:
         return int(str(text))
     raise InvalidInput(f"{shown(text)} is not a whole number; give one such as 100.")
 
 
 def read_shares(text: Any, kind: Any) -> Any:
-    """A share, or a list of them separated by commas."""
+    """Parse a share, or several separated by commas."""
     parts = [part.strip() for part in str(text).split(",")]
     return parts if len(parts) > 1 else text
 
 
 def read_range(text: Any, kind: Any) -> list[str]:
-    """The two ends of a range, separated by a comma."""
+    """Parse the two ends of a range, separated by a comma."""
     return [part.strip() for part in str(text).split(",")]
 
 
 def read_or_none(text: Any, kind: Any) -> str | None:
-    """Text, of which none is no condition."""
+    """Return a text, or None if it is empty, which means no condition."""
     return str(text) or None
 
 
 def read_by(text: Any, kind: Any) -> Any:
-    """Groups as they are typed: public keys, or columns whose keys are found privately."""
-    from utmost.queries.found_keys import read_discover  # what tables need is loaded when it is used
+    """Parse groups: public keys, or columns whose keys are found privately."""
+    from utmost.queries.found_keys import read_discover  # loaded late, because it needs the packages for tables
     from utmost.queries.keys import read_keys
 
     return read_discover(str(text)) or read_keys(str(text))

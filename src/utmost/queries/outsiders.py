@@ -1,7 +1,7 @@
-"""Mechanisms of others, and how answers are drawn from them: functions, commands, OpenDP, diffprivlib.
+"""Auditing other libraries' mechanisms: draw answers from functions, commands, OpenDP and diffprivlib.
 
-Nothing of these libraries is imported: a measurement of OpenDP is called and has a `map`, a mechanism of diffprivlib
-has `randomise` and an `epsilon`.
+None of these libraries is imported: a measurement of OpenDP is callable and has a `map`, a mechanism of diffprivlib has
+`randomise` and an `epsilon`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from utmost.errors import InvalidInput, shown
 from utmost.privacy import ZCDP, ApproxDP, Level, PureDP
 
 SECONDS = 600
-"""How long one run of a command may take."""
+"""Time limit for one run of a command."""
 
 
 def is_command(thing: Any) -> bool:
-    """Whether this is a program and its arguments."""
+    """Whether an object is a command: a program and its arguments."""
     return isinstance(thing, list | tuple) and bool(thing) and all(isinstance(word, str) for word in thing)
 
 
 def promised_by(mechanism: Any) -> Level | None:
-    """What a mechanism of another library says that it promises to neighbours one apart; None if it says nothing."""
+    """The level that another library's mechanism states for neighbours at distance 1; None if it states none."""
     if hasattr(mechanism, "output_measure"):
         measure = str(getattr(mechanism.output_measure, "type", mechanism.output_measure))
         kinds = {"MaxDivergence": PureDP, "ZeroConcentratedDivergence": ZCDP, "Approximate<MaxDivergence>": ApproxDP}
@@ -39,7 +39,7 @@ def promised_by(mechanism: Any) -> Level | None:
 
 
 def _mapped(measurement: Any) -> Any:
-    """OpenDP's privacy map at 1, which is a whole number or a float by the metric."""
+    """OpenDP's privacy map at distance 1, which is an int or a float, depending on the metric."""
     try:
         return measurement.map(1)
     except TypeError:
@@ -47,7 +47,7 @@ def _mapped(measurement: Any) -> Any:
 
 
 def drawn_from(mechanism: Any, point: Any, runs: int, first: Any = None) -> list[Hashable]:
-    """So many answers of a mechanism at a point; `first` is one that was drawn already."""
+    """Draw so many answers of a mechanism at a point; `first` is one that was drawn already."""
     if is_command(mechanism):
         return _printed(mechanism, point, runs)
     draw = getattr(mechanism, "randomise", mechanism)
@@ -56,24 +56,24 @@ def drawn_from(mechanism: Any, point: Any, runs: int, first: Any = None) -> list
 
 
 def _printed(command: Any, point: Any, runs: int) -> list[Hashable]:
-    """What a command prints when it gets a point on standard input: a line is an answer; run until there are enough."""
-    given = point if isinstance(point, str) else json.dumps(point)
-    found: list[Hashable] = []
-    while len(found) < runs:
+    """Run a command with a point on standard input until it has printed enough answers, one a line."""
+    input_text = point if isinstance(point, str) else json.dumps(point)
+    answers: list[Hashable] = []
+    while len(answers) < runs:
         try:
-            done = subprocess.run(
-                command, input=f"{given}\n", capture_output=True, text=True, timeout=SECONDS, check=False
+            process = subprocess.run(
+                command, input=f"{input_text}\n", capture_output=True, text=True, timeout=SECONDS, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as problem:
             raise InvalidInput(f"the command {shown(command[0])} did not run: {problem}.") from None
-        lines = done.stdout.split("\n")[:-1] if done.stdout.endswith("\n") else done.stdout.split("\n")
-        if done.returncode or not any(lines):
+        lines = process.stdout.split("\n")[:-1] if process.stdout.endswith("\n") else process.stdout.split("\n")
+        if process.returncode or not any(lines):
             raise InvalidInput(
-                f"the command {shown(command[0])} ended with code {done.returncode} and {len(lines)} lines; it must "
+                f"the command {shown(command[0])} ended with code {process.returncode} and {len(lines)} lines; it must "
                 "read one line, the table or value, and print one answer a line."
             )
-        found += [_read(line) for line in lines]
-    return found[:runs]
+        answers += [_read(line) for line in lines]
+    return answers[:runs]
 
 
 def _read(line: str) -> int | float | str:
@@ -86,13 +86,13 @@ def _read(line: str) -> int | float | str:
 
 
 def plain(value: Any) -> Hashable:
-    """An answer that can be counted: numbers of NumPy as numbers, arrays and lists as tuples."""
+    """An answer as a hashable value: NumPy scalars as numbers, arrays and lists as tuples."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return tuple(plain(each) for each in value)
+        return tuple(plain(part) for part in value)
     if isinstance(value, dict):
-        return tuple(sorted((str(key), plain(each)) for key, each in value.items()))
+        return tuple(sorted((str(key), plain(part)) for key, part in value.items()))
     if not isinstance(value, Hashable):
         raise InvalidInput(
             f"the mechanism answered with a {type(value).__name__}, which cannot be counted; let it return a number, a "

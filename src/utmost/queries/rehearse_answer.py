@@ -1,9 +1,9 @@
-"""Rehearse what Python does with the results of an engine, on public results of extreme values, before the charge.
+"""Rehearse the processing of an engine's results in Python, on public results of extreme values, before the charge.
 
-What an engine finds is private, so whether Python can clamp it, draw from it and write it down must not depend on what
-it is. Engines are rehearsed on extreme rows (`backends.rehearsal`); here the rest of an answer is run on results that
-no table need have: nothing, the largest and the smallest integers, found keys of extreme values. What fails there is
-refused whatever the rows, so for a public reason.
+The results of an engine are private, so whether Python can clamp them, draw from them and record the draw must not
+depend on them. Engines are rehearsed on extreme rows (`backends.rehearsal`); here the rest of an answer is run on
+made-up results: none, the largest and the smallest integers, keys of extreme values. What fails there is refused
+whatever the rows, so for a public reason.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from utmost.queries.groups import LARGEST
 from utmost.queries.questions import Question
 
 MOST_DRAWN = 1000
-"""Of results with more integers, only the private point is made, not drawn from: draws would take too long."""
+"""Results with more integers are processed, but no draw is made from them, which would take too long."""
 WIDE = 2**127
-"""Sums over all rows are below this; those by keys are cut to `LARGEST` in the engine."""
+"""Sums over all rows are below this; those by keys are clamped to `LARGEST` in the engine."""
 LABELS: dict[str, list[Any]] = {
     "string": ["\0", "\U0010ffff", *TEXTS],
     "int64": [-(2**63), 2**63 - 1, 0],
@@ -33,20 +33,20 @@ LABELS: dict[str, list[Any]] = {
     "bool": [True, False],
     "date32[day]": [datetime.date.min, datetime.date.max],
 }
-"""Extreme keys of every type that keys have."""
+"""Extreme keys of every type of keys."""
 
 
 def rehearse_answer(question: Question, statement: Statement) -> None:
-    """Make the point of extreme results, draw and write down; `InvalidInput` if that fails or warns."""
+    """Process extreme results, draw, and serialise the draw; raises `InvalidInput` if that fails or warns."""
     few = statement.size * len(statement.columns) <= MOST_DRAWN
     try:
-        with np.errstate(over="raise", divide="raise", invalid="raise"):  # what NumPy would warn of
+        with np.errstate(over="raise", divide="raise", invalid="raise"):  # instead of NumPy's warnings
             for result in extreme_results(statement):
                 point = question.point(result)
                 if few:
                     json.dumps(question.draw(point), allow_nan=False)
         return
-    except Exception:  # which value it was, and what was drawn, is nobody's business
+    except Exception:  # its message may contain what was drawn
         pass
     raise InvalidInput(
         f"a {question.name} cannot be answered for all results that tables may have; ask for narrower ranges, or at "
@@ -55,7 +55,7 @@ def rehearse_answer(question: Question, statement: Statement) -> None:
 
 
 def extreme_results(statement: Statement) -> Iterator[Mapping[str, Any]]:
-    """Results of extreme values, in the form in which an engine's results come."""
+    """Results of extreme values, in the form of an engine's results."""
     if statement.labels:
         yield from (_by_found_keys(statement, groups, most) for groups, most in ((0, 0), (1, 1), (8, LARGEST)))
         return
@@ -69,7 +69,7 @@ def extreme_results(statement: Statement) -> Iterator[Mapping[str, Any]]:
 
 
 def _by_found_keys(statement: Statement, groups: int, most: int) -> dict[str, Any]:
-    """So many extreme keys, each with integers of this size: the first says how many units hold it."""
+    """A result with so many extreme keys, each with integers of this size, of which the first counts its units."""
     import pyarrow
 
     kinds = [*statement.labels, *("int64" for _ in statement.columns[len(statement.labels) :])]

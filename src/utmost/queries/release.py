@@ -1,10 +1,10 @@
-"""The way of an answer, on one page.
+"""Release an answer: compile, prove, charge, execute, draw and record.
 
-A query is compiled and rehearsed (public things only), its mechanism designed, proved private and rehearsed on extreme
-results, the spend reserved in the ledger, durably; then the engine computes a few integers, an exact draw is made, and
-the answer recorded. Everything that can fail for a public reason fails before the spend; what fails after it suspends
-the account, with one fixed sentence (`suspend_on_failure`). Words, comparisons and worst cases are worked out when
-somebody looks at the answer.
+A query is compiled and rehearsed on public data; its mechanism is designed, proved private and rehearsed on extreme
+results; the spend is reserved in the ledger, durably. Then the engine computes a few integers, an exact draw is made,
+and the answer is recorded. Everything that can fail for a public reason fails before the spend; a failure after it
+suspends the account, with one fixed sentence (`suspend_on_failure`). Descriptions, comparisons and worst cases are
+computed only when somebody looks at the answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def prepare(session: Session, queries: Sequence[Question]) -> list[tuple[Question, Statement]]:
-    """The queries with their statements: compiled, designed, proved private, rehearsed on public rows and results."""
+    """Compile queries into statements, prove their mechanisms private, and rehearse both on public data."""
     session.account.require_active()
     prepared = [(query, query.statement(session.source, session.account.secret)) for query in queries]
     for query, statement in prepared:
@@ -37,14 +37,13 @@ def prepare(session: Session, queries: Sequence[Question]) -> list[tuple[Questio
 
 
 def release(session: Session, query: Question, fresh: bool) -> Answer:
-    """Answer a query; the recorded answer comes back, and nothing is spent, if the identical one was answered before.
+    """Answer a query; if the identical query was answered before, return its recorded answer without a charge.
 
     Parameters
     ----------
     session : Session
         The table and its account.
     query : Question
-        What is asked.
     fresh : bool
         Whether to draw and spend again although it was answered before.
     """
@@ -56,15 +55,14 @@ def release(session: Session, query: Question, fresh: bool) -> Answer:
 
 
 def release_together(session: Session, queries: Sequence[Question], delta: Number | None, fresh: bool) -> list[Answer]:
-    """Answer several queries that were declared together, at the price of their exact composition.
+    """Answer a batch of queries that were declared together, charged by their exact composition.
 
     Parameters
     ----------
     session : Session
         The table and its account.
     queries : sequence of Question
-        What is asked.
-    delta : number or None
+    delta : number, optional
         What the whole batch takes of the budget's delta; None charges the sum.
     fresh : bool
         Whether to draw and spend again although the identical batch was answered before.

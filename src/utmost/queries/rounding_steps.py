@@ -1,7 +1,7 @@
-"""The step that values are rounded to where nobody names one, from public things: bounds, column type, unit, level.
+"""The default step to which values are rounded, from public data: bounds, column type, unit and level.
 
-Whole numbers between whole bounds are not rounded. Other values are rounded to a step so fine that rounding every row
-moves the answer by at most 1 % of its expected error, in the largest table there may be and at every epsilon up to 10:
+Integers between integer bounds are not rounded. Other values are rounded to a step so fine that rounding every row
+changes the answer by at most 1 % of its expected error, in the largest possible table and at every epsilon up to 10:
 
 * a sum of n rows moves by at most n·step/2, a mean by at most step/2, a standard deviation by at most step/2;
 * with N people, k rows of each and a range of width W, a sum has an expected error of about k·W·f and a mean of n = k·N
@@ -24,14 +24,14 @@ from utmost.exact import Number, as_rational, show_rational
 from utmost.privacy import ApproxDP, Level
 
 DESIGN_UNITS = 10**9
-"""Steps are chosen for so many rows or people where nobody says how many there are."""
+"""The number of rows or people for which steps are chosen, if no upper bound is stated."""
 SHARE = 100
-"""One over the share of the expected error that rounding may take."""
+"""The reciprocal of the share of the expected error that rounding may take."""
 DESIGN_EPSILON, LARGEST_EPSILON = 10.0, 40.0
 MOST_STEPS = 2**40
-"""So many steps at most, so that noise of every level is a 64-bit integer."""
+"""Most steps, so that noise at every level is a 64-bit integer."""
 MOST_SUM = 2**61
-"""Sums by groups leave the engine as 64-bit integers, larger ones digit by digit: default steps need one digit."""
+"""Bound on sums by groups that leave the engine as one 64-bit integer; with default steps no sum is larger."""
 
 
 def default_step(
@@ -46,11 +46,11 @@ def default_step(
     whole : bool or None
         Whether the column is of an integer type.
     units : int or None
-        How many rows, or people, there are at most; None if nobody knows.
+        An upper bound on the number of rows or people; None if none is stated.
     level : Level
         The privacy of the answer.
     most : int
-        No bound is more steps from 0 than this.
+        Neither bound is more steps from 0 than this.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def default_step(
         exact = common_divisor(low, high, Fraction(1))
         if size / exact <= most:
             return exact
-    wanted = (high - low) / min(steps_wanted(units, level), most)
-    step = next((step for step in _round_steps(low, high, wanted) if size / step <= most), None)
+    target = (high - low) / min(steps_wanted(units, level), most)
+    step = next((step for step in _round_steps(low, high, target) if size / step <= most), None)
     step = step or _coarser(low, high, size / most)
     if step is None:
         raise InvalidInput(
@@ -79,36 +79,36 @@ def default_step(
 
 
 def steps_wanted(units: int | None, level: Level) -> int:
-    """How many steps a range needs so that rounding does not matter."""
+    """The number of steps in a range with which rounding is negligible."""
     epsilon = float(level.log_growth) if isinstance(level, ApproxDP) else 0.0
     epsilon = min(max(epsilon, DESIGN_EPSILON), LARGEST_EPSILON)
     return math.ceil(SHARE * (units or DESIGN_UNITS) * 2 * math.sinh(epsilon / 2))
 
 
 def common_divisor(*numbers: Fraction) -> Fraction:
-    """The greatest rational number of which all are multiples; 0 if all are 0."""
+    """The greatest common divisor of rational numbers; 0 if all are 0."""
     below = math.lcm(*(number.denominator for number in numbers))
     return Fraction(math.gcd(*(int(number * below) for number in numbers)), below)
 
 
-def _round_steps(low: Fraction, high: Fraction, wanted: Fraction) -> Iterator[Fraction]:
-    """Steps no larger than wanted that divide both bounds, the roundest first."""
+def _round_steps(low: Fraction, high: Fraction, target: Fraction) -> Iterator[Fraction]:
+    """Steps no larger than a target that divide both bounds, the roundest first."""
     divisor = common_divisor(low, high)
-    places = math.ceil(-math.log10(wanted))
+    places = math.ceil(-math.log10(target))
     for exponent in range(-places, -places - 20, -1):
         for digit in (5, 2, 1):
             step = digit * Fraction(10) ** exponent
-            if step <= wanted and (divisor / step).denominator == 1:
+            if step <= target and (divisor / step).denominator == 1:
                 yield step
                 break
         else:
             continue
         break
-    yield divisor / round_number(divisor / wanted)
+    yield divisor / round_number(divisor / target)
 
 
 def _coarser(low: Fraction, high: Fraction, least: Fraction) -> Fraction | None:
-    """The finest step above the least that divides both bounds."""
+    """The finest step that is at least the given one and divides both bounds."""
     divisor = common_divisor(low, high)
     if divisor < least:
         return None
@@ -128,8 +128,8 @@ def round_number(least: Fraction) -> int:
 
 
 def require_rows(rows: Any, name: str) -> Fraction:
-    """A public number of rows above 0."""
-    found = as_rational(rows, name)
-    if found <= 0:
+    """Check a public number of rows, which must be above 0."""
+    number = as_rational(rows, name)
+    if number <= 0:
         raise InvalidInput(f"{name} is {shown(rows)}; give how many rows a group has, roughly: a number above 0.")
-    return found
+    return number

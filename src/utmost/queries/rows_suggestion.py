@@ -38,17 +38,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RowsEach:
-    """A suggested contribution bound, and what it rests on; made by `session.suggest_rows_each`.
+    """A suggested contribution bound with the numbers behind it; made by `session.suggest_rows_each`.
 
     Attributes
     ----------
-    rows_each : the candidate for which dropped rows and expected noise of a count of rows add up to the least
-    table : an Arrow table, one row for each candidate: rows_each, dropped_rows (the rows that truncation drops, people
-        in the middle of their bins), dropped_up_to (the upper end of its 95 % interval, people at the upper ends),
-        noise (the expected error of a count of rows) and together, the sum of dropped_rows and noise
-    rows : how many rows there are in all, by the same rule as dropped_rows
-    asked_at : the level of which the noise is
-    answer : how many people have how many rows, with its proof: all that was spent
+    rows_each : int
+        The candidate with the least sum of dropped rows and expected noise of a count of rows.
+    table : pyarrow.Table
+        One row for each candidate: rows_each, dropped_rows (the rows that truncation drops, people in the middle of
+        their bins), dropped_up_to (the upper end of its 95 % interval, people at the upper ends), noise (the expected
+        error of a count of rows) and together, the sum of dropped_rows and noise.
+    rows : int
+        The estimated number of all rows, by the same rule as dropped_rows.
+    asked_at : Level
+        The level of the noise.
+    answer : Answer
+        How many people have how many rows, with its proof: all that was spent.
     """
 
     rows_each: int
@@ -63,9 +68,9 @@ class RowsEach:
             f"  rows per person: rows dropped of about {figures(self.rows)}, "
             f"expected error of a count at {self.asked_at}",
         ]
-        shown = {*(times * 10**power for power in range(10) for times in (1, 2, 5)), self.rows_each}
+        listed = {*(times * 10**power for power in range(10) for times in (1, 2, 5)), self.rows_each}
         for row in self.table.to_pylist():
-            if row["rows_each"] in shown:
+            if row["rows_each"] in listed:
                 mark = "  <- least together" if row["rows_each"] == self.rows_each else ""
                 dropped = f"{figures(row['dropped_rows']):>9} dropped (up to {figures(row['dropped_up_to'])})"
                 lines.append(f"  {row['rows_each']:>6,}: {dropped}, noise {figures(row['noise'])}{mark}")
@@ -116,7 +121,7 @@ def suggested(answer: Answer, asked_at: Level) -> RowsEach:
 
 
 def _without_noisy_tail(counts: Sequence[int], half_width: float) -> list[int]:
-    """The counts, with the highest bins joined until their total is more than noise makes of none."""
+    """The counts, with the highest bins joined until their total exceeds what noise alone produces."""
     people, tail = list(counts), 0
     for place in reversed(range(len(people))):
         tail, people[place] = tail + people[place], 0
@@ -128,7 +133,7 @@ def _without_noisy_tail(counts: Sequence[int], half_width: float) -> list[int]:
 
 @cache
 def _noise(rows_each: int, level: Level) -> float:
-    """The expected error of a count of rows: one neighbour moves it by so many, whether replaced or not."""
+    """The expected error of a count of rows, whose sensitivity is `rows_each` for both adjacencies."""
     from utmost.theory.vector.design.vectors import best_vector_noise
 
     return float(best_vector_noise(Lattice(1, "any", rows_each), level, "absolute").mean("absolute"))

@@ -1,4 +1,4 @@
-"""A table, a budget, and questions: the way from private rows to private answers (`release` has it on one page)."""
+"""Sessions: a table with its budget, of which questions are asked (`release` shows how they are answered)."""
 
 from __future__ import annotations
 
@@ -37,21 +37,29 @@ A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1)
 
 
 class Session(Questions[Answer]):
-    """A table with its budget.
+    """A table with its budget, of which questions are asked.
 
     Parameters
     ----------
-    table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table",
-        "sc://host:15002#database.table", a pandas, polars or pyarrow frame, a DataFrame of Spark, or an Ibis table
-    dataset : the name of its account in the ledger; the same people under two names are protected twice as little
-    unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many;
-        um.rows(at_most=..., tiers=...) where some rows are promised more than others
-    neighbours : "replace" or "add-remove"; no default, because the promise differs
-    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP or ApproxGaussianDP, or a number
-        (an epsilon)
-    ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
-    types : how to read columns of text, such as {"age": int}; what cannot be read is null
-    engine : um.engine(memory="4GB", threads=4, spill="folder"): how DuckDB runs, for files and frames
+    table : path, str, frame or Ibis table
+        The path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table",
+        "sc://host:15002#database.table", a pandas, polars or pyarrow frame, a DataFrame of Spark, or an Ibis table.
+    dataset : str
+        The name of its account in the ledger. The budgets of two names for the same people add up.
+    unit : Unit
+        The privacy unit: um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...); or
+        um.rows(at_most=..., tiers=...) where some rows are promised more than others.
+    neighbours : {"replace", "add-remove"}
+        The adjacency; there is no default, because the promise differs.
+    budget : level or number
+        What all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP or ApproxGaussianDP, or a number, which
+        is an epsilon.
+    ledger : path, str or Ledger, optional
+        A file name, "postgresql://...", or a Ledger. Without it the account is in memory, and every report says so.
+    types : mapping of str to type, optional
+        How to cast columns of text, such as {"age": int}; text that cannot be cast is null.
+    engine : Engine, optional
+        Settings of DuckDB for files and frames: um.engine(memory="4GB", threads=4, spill="folder").
 
     Examples
     --------
@@ -111,7 +119,7 @@ class Session(Questions[Answer]):
 
     @property
     def table(self) -> Row:
-        """The columns, to build conditions from: `s.count(s.table.age >= 65, ...)`; nothing is read."""
+        """The columns, for writing conditions: `s.count(s.table.age >= 65, ...)`; nothing is read."""
         return Row(self.source.columns)
 
     @property
@@ -135,18 +143,18 @@ class Session(Questions[Answer]):
         return Planner(self)
 
     def with_public(self, frame: Any, on: str) -> Session:
-        """The same session with the columns of a public table beside the table's own: a left join on a unique key.
+        """The session with the columns of a public table added: a left join on a unique key.
 
-        Conditions, keys, sums and everything else may use them. Each row keeps its place, whether its key is listed or
-        not, so nothing changes about what one row or person can do. The account is the same.
+        Conditions, keys, sums and everything else may use them. Every row of the table stays exactly one row, whether
+        its key is listed or not, so sensitivities do not change. The account is the same.
 
         Parameters
         ----------
         frame : pandas, polars or pyarrow frame
             A public table; columns of text, numbers, truth values or dates.
         on : str
-            The column that both tables have. In the public one no value of it is there twice, and none is null; rows
-            whose value is not listed have null in the new columns.
+            The column that both tables have. Its values in the public table are unique and not null; rows whose value
+            is not listed have null in the new columns.
 
         Examples
         --------
@@ -157,10 +165,10 @@ class Session(Questions[Answer]):
         >>> s.with_public(towns, on="town").plan.count("region = 'north'", privacy=1).question.words
         "How many rows have region = 'north', as the best guess under a uniform prior?"
         """
-        found = copy.copy(self)
-        found.__dict__.pop("plan", None)  # which belongs to the table without these columns
-        found.source = with_public(self.source, frame, on)
-        return found
+        session = copy.copy(self)
+        session.__dict__.pop("plan", None)  # which belongs to the table without these columns
+        session.source = with_public(self.source, frame, on)
+        return session
 
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
         """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
@@ -170,8 +178,10 @@ class Session(Questions[Answer]):
 
         Parameters
         ----------
-        question : a plan, at any level, such as s.plan.count("age >= 65", privacy=1)
-        accuracy : the expected loss you can live with, in the unit of the answer; for yes or no, a probability of error
+        question : Plan
+            A plan at any level, such as s.plan.count("age >= 65", privacy=1).
+        accuracy : number
+            The expected loss you can accept, in the unit of the answer; for yes or no, a probability of error.
 
         Examples
         --------
@@ -185,30 +195,30 @@ class Session(Questions[Answer]):
                 f"the question is {shown(question)}; give a plan, such as "
                 "s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
             )
-        wanted = as_rational(accuracy, "accuracy")
-        if wanted <= 0:
+        target = as_rational(accuracy, "accuracy")
+        if target <= 0:
             raise InvalidInput(
                 f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
             )
 
-        require_reachable(question.question, wanted, "accuracy")
+        require_reachable(question.question, target, "accuracy")
 
         def loss(epsilon: float) -> float:
             return float(question.question.at(with_epsilon(question.privacy, epsilon)).average)
 
-        high = least_that_suffices(loss, wanted)
+        high = least_that_suffices(loss, target)
         if high == len(TRIED):
             raise InvalidInput(
-                f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {float(wanted):g}; ask for less "
+                f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {float(target):g}; ask for less "
                 "accuracy."
             )
         return with_epsilon(question.privacy, TRIED[high])
 
     def price(self, plans: Sequence[Plan], delta: Number | None = None) -> Price:
-        """What several plans would cost if they were asked together, under the cheapest accounting that is valid.
+        """The cost of several plans if they are asked together, under the cheapest valid accounting.
 
-        Levels that are fixed before any answer may be counted by their sum, by exact composition, as zCDP or as
-        Gaussian privacy: each is a true bound, so the least may be charged. `batch(plans, found.delta)` charges it.
+        Levels that are fixed before any answer may be composed by their sum, exactly, as zCDP or as Gaussian DP: each
+        is a true bound, so the least may be charged. `batch(plans, price.delta)` charges it.
 
         Parameters
         ----------
@@ -240,9 +250,9 @@ class Session(Questions[Answer]):
         budget: Any = None,
         delta: Number | None = None,
     ) -> Allotment:
-        """Levels of least price for questions of which the wanted accuracy is known; or of equal errors for a budget.
+        """Allocate levels of least total cost to questions with target errors; or equal relative errors to a budget.
 
-        For every question the least level that meets its target is found, for each kind of noise the budget can pay
+        For every question the least level that meets its target is searched, for each kind of noise the budget can pay
         for (geometric, Gaussian, discrete Gaussian); then the kinds are chosen for which the whole batch costs least.
         Nothing is read or spent until `.ask()`.
 
@@ -301,16 +311,16 @@ class Session(Questions[Answer]):
         where: Any = None,
         fresh: bool = False,
     ) -> CutOffs:
-        """Ends for the values of a column, found privately: for `lower` and `upper` of a sum, a mean, a variance.
+        """Clamping bounds for a column, estimated privately: for `lower` and `upper` of a sum, a mean, a variance.
 
         Asked, and charged together, are two quantiles among the points of a public grid (0, 1, 2, 5, 10, 20, 50, ... on
-        both sides), and where the unit is a person, of which share of the people rows are dropped. Each is an answer
-        with its own proof. The ends are one step of the grid beyond the quantiles.
+        both sides), and where the unit is a person, the share of people who lose rows by truncation. Each is an answer
+        with its own proof. The bounds are one step of the grid outside of the quantiles.
 
         Parameters
         ----------
         column : str
-            The column whose values would be cut.
+            The column whose values are to be clamped.
         privacy : level or number
             What the answers together may spend: halves for the two quantiles; for people 2/5, 2/5 and 1/5.
         share : number
@@ -318,7 +328,7 @@ class Session(Questions[Answer]):
         smallest, largest : numbers
             Where the grid begins beside 0, and ends; public. For incomes, 100 and 10 million.
         where : condition, optional
-            Only rows with this condition are looked at.
+            Only rows with this condition are used.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -347,12 +357,12 @@ class Session(Questions[Answer]):
         asked_at: Any = None,
         fresh: bool = False,
     ) -> RowsEach:
-        """How many rows of each person to use, found privately: for `rows_each` of `um.people`.
+        """A contribution bound, estimated privately: for `rows_each` of `um.people`.
 
         Asked, and charged, is one question: how many people have how many rows (`rows_per_person`), all rows counted,
-        whatever this session's own `rows_each` is. Few rows per person drop many rows, many need much noise; for every
-        candidate both are set side by side, and the one with the smallest sum is suggested. Open another session with
-        it, on the same account.
+        whatever this session's own `rows_each` is. A small bound drops many rows, a large one needs much noise; for
+        every candidate both are compared, and the one with the smallest sum is suggested. Open another session with it,
+        on the same account.
 
         Parameters
         ----------
@@ -391,9 +401,12 @@ class Session(Questions[Answer]):
 
         Parameters
         ----------
-        plans : made by `session.plan`, such as [s.plan.count("age >= 65", privacy=0.1), s.plan.majority(...)]
-        delta : what the whole batch takes of the budget's delta; None charges the sum
-        fresh : True draws again (and spends again) although the identical batch was answered before
+        plans : sequence of Plan
+            Made by `session.plan`, such as [s.plan.count("age >= 65", privacy=0.1), s.plan.majority(...)].
+        delta : number, optional
+            What the whole batch takes of the budget's delta; None charges the sum.
+        fresh : bool
+            True draws again (and spends again) although the identical batch was answered before.
 
         Examples
         --------
@@ -410,22 +423,25 @@ class Session(Questions[Answer]):
         odd = [plan for plan in plans if not isinstance(plan, Plan)]
         if odd:
             raise InvalidInput(f"the batch holds {shown(odd[0])}, not a plan; {A_BATCH}")
-        asked = [plan.question for plan in plans]
+        queries = [plan.question for plan in plans]
         if any(plan.source is not self.source for plan in plans):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
-        return release_together(self, asked, delta, _require_fresh(fresh))
+        return release_together(self, queries, delta, _require_fresh(fresh))
 
     def schedule(self, privacy: Any, slots: int, delta: Number | None = None) -> Scheduled:
-        """So many questions of one level, charged now and asked later, whatever earlier answers suggest.
+        """Charge a number of questions at one level now, and ask them later, depending on earlier answers.
 
-        The level is fixed in advance, so exact composition holds although the questions are not. What comes back asks
-        like a session; every question takes one slot, and its level is the schedule's.
+        The levels are fixed in advance, so exact composition holds although the questions are not fixed. The result is
+        asked like a session; every question takes one slot, and its level is the schedule's.
 
         Parameters
         ----------
-        privacy : the level of every question
-        slots : how many questions; those that are not asked stay charged
-        delta : what the whole schedule takes of the budget's delta; None charges the sum
+        privacy : level or number
+            The level of every question.
+        slots : int
+            The number of questions; those that are not asked stay charged.
+        delta : number, optional
+            What the whole schedule takes of the budget's delta; None charges the sum.
 
         Examples
         --------
@@ -445,13 +461,13 @@ class Session(Questions[Answer]):
         return release(self, question, _require_fresh(fresh))
 
     def identity(self, question: Question) -> dict[str, Any]:
-        """Everything that defines a question about this table, as plain data: what the ledger compares."""
+        """Everything that defines a query of this table, as plain data, by which the ledger recognises it."""
         unit = self.terms.unit_in_words
         bounds = {} if unit == self.account.unit else {"unit": unit}  # other contribution bounds ask something else
         return {**question.identity, **bounds, "table": self.source.fingerprint}
 
     def _repr_html_(self) -> str:
-        """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
+        """The session in a notebook: privacy unit, adjacency and budget; no row is read."""
         return card(f"Session: {self.terms.unit}; {self.terms.neighbours}", self.budget._repr_html_())
 
     def __repr__(self) -> str:
@@ -459,20 +475,20 @@ class Session(Questions[Answer]):
 
 
 def _require_fresh(fresh: Any) -> bool:
-    """Whether to draw, and charge, again: nothing but True and False say so."""
+    """Check `fresh`, whether to draw and charge again, which must be True or False."""
     if not isinstance(fresh, bool):
         raise InvalidInput(f"fresh is {shown(fresh)}; say True to draw and spend again, or leave it out.")
     return fresh
 
 
 class Planner(Questions[Plan]):
-    """`session.plan`: what answers would be like."""
+    """`session.plan`: questions that are planned and not answered."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.source, self.terms = session, session.source, session.terms
 
     def ask(self, question: Question, fresh: bool) -> Plan:
-        """Plan a question: nothing is read, and what could not be asked is refused as if it were."""
+        """Plan a question: nothing is read, and the same questions are refused as when asking."""
         _require_fresh(fresh)
         question.statement(self.source, self.session.account.secret)
         account = self.session.account
@@ -492,7 +508,7 @@ class Scheduled(Questions[Answer]):
         return self._slots.left
 
     def level(self, privacy: Any) -> Any:
-        """The schedule's own level, which a question may repeat."""
+        """The level of the schedule, which a question may repeat."""
         if privacy is not None and as_level(privacy) != self.privacy:
             raise InvalidInput(f"the schedule's level is {self.privacy}; leave privacy out, or ask the session itself.")
         return self.privacy

@@ -1,7 +1,7 @@
-"""Arguments as they are spelled where somebody asks: behind flags of the command, in a file of questions, on a page.
+"""Rewrite arguments in notes and errors for a front end: flags of the command, a file of questions, or a web page.
 
 Notes and errors spell arguments as Python does: ``unbiased=True``, ``by=um.keys(town=["Ash"])``. Here such pieces of a
-text are found, parsed and spelled in another way; quoted text, and what is no argument there, stay as they are.
+text are located, parsed and spelled for the front end; quoted text, and arguments that it lacks, stay as they are.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from utmost.errors import UtmostError
 PIECE = re.compile(
     r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|(?<![\w.])(?:um\.[A-Za-z_]+\(?|s(?:\.plan)?\.[a-z_]+\(|[a-z_]+=(?!=))"""
 )
-"""What is quoted, to be passed over; and where a call, or an argument with its name, begins."""
+"""Quoted text, which is skipped; or the beginning of a call, or of an argument with its name."""
 OTHER_NAMES = {"candidates": "categories", "types": "type", "tiers": "tier"}
-"""Arguments that the command spells by another name."""
+"""Arguments with a different name in the command."""
 LEVELS = {"PureDP": "", "ApproxDP": "", "ZCDP": "rho=", "GaussianDP": "mu=", "ApproxGaussianDP": "mu="}
-"""What stands before the numbers of a level, where levels are written as text."""
+"""The prefix of the numbers of a level, where levels are written as text."""
 ARGUMENTS = {
     *("among", "at_least", "budget", "by", "candidates", "categories", "column", "conditions", "dataset", "edges"),
     *(
@@ -47,21 +47,21 @@ ARGUMENTS = {
     *("privacy", "q", "share", "tiers", "types", "unbiased", "unit", "up_to", "upper", "where"),
     *("x", "x_grid", "x_range", "y", "y_grid", "y_range"),
 }
-"""What questions and sessions take: whatever else stands before an equals sign is a column, or somebody's own words."""
+"""Arguments of questions and sessions: any other name before an equals sign is a column, or the user's text."""
 
 
 class Spelling(Protocol):
-    """How one place spells what Python writes; None where it has nothing of the kind."""
+    """How a front end spells arguments and calls; None for what it lacks."""
 
     def argument(self, name: str, value: ast.expr | None) -> str | None:
         """An argument with its value, or its name alone."""
 
     def called(self, name: str, call: ast.Call | None) -> str | None:
-        """A call of ours, such as um.keys(...) or s.count(...), or the name of it alone."""
+        """A call such as um.keys(...) or s.count(...), or its name alone."""
 
 
 def spelled(text: str, spelling: Spelling) -> str:
-    """A text in which arguments are spelled as they are at some place.
+    """Rewrite a text with arguments spelled for a front end.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def spelled(text: str, spelling: Spelling) -> str:
 
 @contextmanager
 def errors_spelled(spelling: Spelling) -> Iterator[None]:
-    """Meanwhile errors of ours spell arguments as they are spelled at some place."""
+    """Within the `with` block, our errors spell arguments for a front end."""
     try:
         yield
     except UtmostError as reason:
@@ -86,19 +86,19 @@ def errors_spelled(spelling: Spelling) -> Iterator[None]:
 
 
 def _parts(text: str, spelling: Spelling) -> Iterator[str]:
-    """The text piece by piece, spelled anew where that is possible."""
+    """The pieces of a text, rewritten where that is possible."""
     at = 0
-    while found := PIECE.search(text, at):
-        begin = found.start()
-        end = found.end() if text[begin] in "'\"" else _end(text, begin)
-        written = _spelled(text[begin:end], spelling)
-        yield text[at:begin] + (text[begin:end] if written is None else written)
+    while match := PIECE.search(text, at):
+        begin = match.start()
+        end = match.end() if text[begin] in "'\"" else _end(text, begin)
+        spelling_of_piece = _spelled(text[begin:end], spelling)
+        yield text[at:begin] + (text[begin:end] if spelling_of_piece is None else spelling_of_piece)
         at = end
     yield text[at:]
 
 
 def _end(text: str, begin: int) -> int:
-    """Where a piece of Python ends: at a space or a comma outside of its brackets and quotes."""
+    """The end of a piece of Python: a space or a comma outside of brackets and quotes."""
     depth, quoted, at = 0, "", begin
     while at < len(text):
         here = text[at]
@@ -135,7 +135,7 @@ def _spelled(piece: str, spelling: Spelling) -> str | None:
 
 
 def _called(value: ast.expr, spelling: Spelling) -> str | None:
-    """The spelling of a call, or of a name alone, that is one of ours; None of any other expression."""
+    """The spelling of one of our calls, or of its name alone; None for any other expression."""
     function = value.func if isinstance(value, ast.Call) else value
     if not isinstance(function, ast.Attribute):
         return None
@@ -143,7 +143,7 @@ def _called(value: ast.expr, spelling: Spelling) -> str | None:
 
 
 def _plain(value: ast.expr) -> Any:
-    """What an expression of plain values is: types and dots are their own names."""
+    """Evaluate an expression of plain values, with types and dots as their names."""
     if isinstance(value, ast.Constant):
         return "..." if value.value is ... else value.value
     if isinstance(value, ast.List | ast.Tuple):
@@ -154,25 +154,31 @@ def _plain(value: ast.expr) -> Any:
 
 
 def _arguments(call: ast.Call | None) -> tuple[list[Any], dict[str, Any]]:
-    """The plain values of a call, those without a name and those with one."""
+    """The positional and the named arguments of a call, as plain values."""
     if call is None:
         return [], {}
-    return [_plain(value) for value in call.args], {str(each.arg): _plain(each.value) for each in call.keywords}
+    return [_plain(value) for value in call.args], {
+        str(keyword.arg): _plain(keyword.value) for keyword in call.keywords
+    }
 
 
 def for_a_shell(text: str) -> str:
-    """A value as it is typed on a command line: in the quotes that it does not hold itself, if it needs any."""
+    """Quote a value for a command line, if it needs quotes, with those that it does not contain."""
     return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else quote(text)
 
 
 @dataclass(frozen=True)
 class Flags:
-    """One flag for each argument, as on a command line; or, without dashes and quotes, the fields of a form.
+    """The spelling of a command line, with a flag for each argument; or, without dashes and quotes, of a web form.
 
     Attributes
     ----------
-    known : whether there is a flag of this name, spelled with underscores
-    dashes, quote : what stands before a flag, and how a value with spaces in it is written
+    known : callable
+        Whether there is a flag of a name, spelled with underscores.
+    dashes : str
+        The prefix of a flag.
+    quote : callable
+        Quotes a value with spaces.
     """
 
     known: Callable[[str], bool] = lambda name: True
@@ -186,15 +192,15 @@ class Flags:
         flag = OTHER_NAMES.get(name, name)
         if not self.known(flag):
             return None
-        shown = f"{self.dashes}{flag.replace('_', '-' if self.dashes else ' ')}"
+        flag_text = f"{self.dashes}{flag.replace('_', '-' if self.dashes else ' ')}"
         if value is None:
-            return shown
+            return flag_text
         plain = _called(value, self) or _plain(value)
         if isinstance(plain, dict):
-            return " ".join(f"{shown} {self._pair(name, key, part)}" for key, part in plain.items())
+            return " ".join(f"{flag_text} {self._pair(name, key, part)}" for key, part in plain.items())
         if plain is True:
-            return shown if self.dashes else f'"{shown}"'  # a field to tick, named in a sentence
-        return f"{shown} {self._value(plain)}"
+            return flag_text if self.dashes else f'"{flag_text}"'  # a field to tick, named in a sentence
+        return f"{flag_text} {self._value(plain)}"
 
     def _pair(self, name: str, key: Any, part: Any) -> str:
         """One entry of a mapping: a tier's level and size before its condition, else what belongs to a name."""
@@ -205,7 +211,7 @@ class Flags:
         return text if text.startswith(("'", '"', "...")) else self.quote(text)
 
     def called(self, name: str, call: ast.Call | None) -> str | None:
-        """Keys, bins and whom the unit protects as the command reads them; a question by its flag."""
+        """Keys, bins and the privacy unit as the command reads them; a question by its flag."""
         values, named = _arguments(call)
         if name in LEVELS and values:
             return LEVELS[name] + ",".join(f"{value:g}" for value in values)
@@ -221,25 +227,26 @@ class Flags:
         if call is None or not self.known(name):
             return None
         first = [self._value(value) for value in values[:1] if value not in ("...", ["..."])]
-        given = (str(self.argument(str(each.arg), each.value)) for each in call.keywords)
-        return " ".join([f"{self.dashes}{name.replace('_', '-')}", *first, *given])
+        arguments = (str(self.argument(str(keyword.arg), keyword.value)) for keyword in call.keywords)
+        return " ".join([f"{self.dashes}{name.replace('_', '-')}", *first, *arguments])
 
     def _unit(self, kind: str, values: list[Any], named: dict[str, Any]) -> str:
-        who, each, most = _unit_of(values, named)
+        who, rows_each, most = _unit_of(values, named)
         if kind == "rows":
             return "--rows" if most is None else f"--rows-at-most {most}"
         bounds = ("groups_each", "rows_each_group", "truncate")
         more = "".join(f" --{name.replace('_', '-')} {named[name]}" for name in bounds if name in named)
-        return f"--people-by {who}{'' if most is None else f' --people-at-most {most}'} --rows-each {each}{more}"
+        return f"--people-by {who}{'' if most is None else f' --people-at-most {most}'} --rows-each {rows_each}{more}"
 
 
 @dataclass(frozen=True)
 class Entries:
-    """A line of a TOML file for each argument.
+    """The spelling of a TOML file, with a line for each argument.
 
     Attributes
     ----------
-    first : the name of each question's first argument, which Python need not name
+    first : mapping of str to str
+        The name of each question's first argument, which is positional in Python.
     """
 
     first: Mapping[str, str] = field(default_factory=dict)
@@ -249,15 +256,15 @@ class Entries:
         return name if value is None else f"{name} = {_called(value, self) or _toml(_plain(value))}"
 
     def called(self, name: str, call: ast.Call | None) -> str | None:
-        """Keys, bins and units as the file has them; a question by its name and its arguments."""
+        """Keys, bins and units as the file contains them; a question by its name and its arguments."""
         values, named = _arguments(call)
         if name in LEVELS and values:
             return _toml(LEVELS[name] + ",".join(f"{value:g}" for value in values))
         if name in ("rows", "people"):
-            who, each, most = _unit_of(values, named)
+            who, rows_each, most = _unit_of(values, named)
             groups = f", at most {named['groups_each']} groups each" if "groups_each" in named else ""
             bound = groups + ("" if most is None else f", at most {most}")
-            return f'"rows{bound}"' if name == "rows" else f"\"people by '{who}', {each} rows each{bound}\""
+            return f'"rows{bound}"' if name == "rows" else f"\"people by '{who}', {rows_each} rows each{bound}\""
         if name == "keys" and call is not None:
             return _toml(named) if named else "{ ... }"
         if name == "discover":
@@ -269,19 +276,21 @@ class Entries:
         firsts = [
             f"{self.first[name]} = {_toml(value)}" for value in values[:1] if name in self.first and value != ["..."]
         ]
-        given = (str(self.argument(str(each.arg), each.value)) for each in call.keywords)
-        return ", ".join([f'question = "{name}"', *firsts, *given])
+        arguments = (str(self.argument(str(rows_each.arg), rows_each.value)) for rows_each in call.keywords)
+        return ", ".join([f'question = "{name}"', *firsts, *arguments])
 
 
 def _unit_of(values: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """The column that says whose row it is, how many rows of each take part, and how many there are at most."""
-    found = [values[0] if values else "...", named.get("rows_each", "..."), named.get("at_most")]
-    who, each, most = (other if part == "..." else part for part, other in zip(found, ("ID", "N", "N"), strict=True))
-    return who, each, most
+    """The id column, `rows_each` and `at_most` of a unit, with placeholders."""
+    texts = [values[0] if values else "...", named.get("rows_each", "..."), named.get("at_most")]
+    who, rows_each, most = (
+        other if part == "..." else part for part, other in zip(texts, ("ID", "N", "N"), strict=True)
+    )
+    return who, rows_each, most
 
 
 def _edges(values: list[Any]) -> list[Any]:
-    """The first edges of bins that begin somewhere and have a width."""
+    """The first edges of bins given by a lower end and a width."""
     lower, _, width = values
     return [lower, lower + width, lower + 2 * width, "..."]
 

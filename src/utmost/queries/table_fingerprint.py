@@ -1,7 +1,7 @@
-"""Which table a session is opened on, in words and as a fingerprint: for the ledger, which notices another one.
+"""The name and fingerprint of a session's table, by which the ledger notices a different one.
 
-Public things only: where the table is, and the names and types of its columns. A user name or password in an address
-is left out.
+They contain public data only: where the table is, and the names and types of its columns. User name and password in an
+address are left out.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ def mark_of(table: Any, source: Source) -> TableMark:
 
     Parameters
     ----------
-    table : what the session was given: a path, an address, or a frame
-    source : the same, opened
+    table : path, str or frame
+        The table as given to the session.
+    source : Source
+        The opened table.
     """
     name, place = _named(table)
-    known = json.dumps([place, source.fingerprint]).encode()
-    return TableMark(name, hashlib.sha256(known).hexdigest()[:32])
+    content = json.dumps([place, source.fingerprint]).encode()
+    return TableMark(name, hashlib.sha256(content).hexdigest()[:32])
 
 
 def _named(table: Any) -> tuple[str, str]:
-    """What people call a table, and where it is; a frame has no place."""
+    """The name of a table, and its location; a frame has none."""
     if not isinstance(table, str | Path):
         kind = f"a {type(table).__module__.partition('.')[0]} {type(table).__name__}"
         return kind, kind

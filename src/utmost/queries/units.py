@@ -1,4 +1,4 @@
-"""Whose data one promise protects: a row, or a person with several rows."""
+"""The privacy unit: a row, or a person with several rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from utmost.queries.arguments import Neighbours, plain
 from utmost.space.integers import MOST_TIERS
 
 Truncate: TypeAlias = Literal["table", "question"]
-"""Before what the rows of a person are chosen: any condition, or for every question among those with its condition."""
+"""When a person's rows are chosen: once, before any condition; or for every query, among those with its condition."""
 MOST_UNITS = 10**12
 MOST_ROWS = 10**18
-"""As many rows as people may have in all: what engines and mechanisms count in 64 bits."""
+"""Most rows of all people together, so that engines and mechanisms count them in 64 bits."""
 FORM = re.compile(
     r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>\d{1,13}) rows? each"
     r"(?P<chosen>, chosen before any condition|, chosen for each question)?"
@@ -35,11 +35,11 @@ TIER = re.compile(
     r"promised (?P<promised>[^ ;]{1,40})(?: of (?P<whole>[^ ;]{1,40}))?",
     re.ASCII,
 )
-"""How a unit and its tiers are written."""
+"""Patterns of a unit's text, and of its tiers."""
 CHOSEN = {"table": ", chosen before any condition", "question": ", chosen for each question"}
-"""How truncation is written. Version 0.2 wrote nothing, and chose rows for each question."""
+"""The text of each kind of truncation. Version 0.2 wrote none, and chose rows for each query."""
 MOST_OWN = MOST_TIERS - 1
-"""How many tiers may be named, beside all others."""
+"""Most tiers that may be named, beside the rest."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,15 @@ class Tier:
 
     Attributes
     ----------
-    where : the condition that says which rows, as SQL text; a row belongs to the first tier whose condition is true of
-        it, and a person to the first one whose condition is true of any of their rows
-    promised : the epsilon that all answers together may spend of these rows or people
-    at_most : how many of them there are at most
-    whole : what all answers together may spend of the others: the budget; None before a session knows it
+    where : str
+        The condition that defines the group, as SQL. A row belongs to the first tier whose condition it satisfies; a
+        person to the first tier whose condition any of their rows satisfies.
+    promised : Fraction
+        The epsilon that all answers together may spend of these rows or people.
+    at_most : int
+        At most so many rows or people are in the group.
+    whole : Fraction, optional
+        What all answers together may spend of the others: the budget; None before a session knows it.
     """
 
     where: str
@@ -62,7 +66,7 @@ class Tier:
 
     @property
     def share(self) -> Fraction:
-        """Which part of what an answer spends of the others it spends of these rows."""
+        """The fraction of an answer's spend that it spends of this group."""
         if self.whole is None:
             raise InvalidInput("a tier's share is known once a session has a budget.")
         return self.promised / self.whole
@@ -74,18 +78,25 @@ class Tier:
 
 @dataclass(frozen=True)
 class Unit:
-    """One row, or one person's rows: what two neighbouring tables differ in.
+    """The privacy unit: one row, or one person's rows, in which two neighbouring tables differ.
 
     Attributes
     ----------
-    at_most : how many units there are at most; public, never counted from the table. None where nobody said
-    id : the column that says whose row it is; None where every row is a unit of its own
-    rows_each : the contribution bound: at most so many rows of one person are used
-    tiers : public groups of rows, or of people, with promises of their own
-    truncate : "table": the rows of a person that are used are chosen once, before any condition; "question": for every
-        question, among the rows that it is about
-    groups_each : in how many groups of a group-by one person counts at most; None where nobody said
-    rows_each_group : how many rows of one person are used in one group at most; None where nobody said
+    at_most : int, optional
+        A public upper bound on the number of units, never counted from the table; None where none was stated.
+    id : str, optional
+        The column that says whose row it is; None where every row is a unit of its own.
+    rows_each : int
+        Contribution bound: at most so many rows of one person are used.
+    tiers : tuple of Tier
+        Public groups of rows, or of people, with promises of their own.
+    truncate : {"table", "question"}
+        "table": the rows of a person that are used are chosen once, before any condition; "question": for every query,
+        among the rows with its condition.
+    groups_each : int, optional
+        Contribution bound: one person counts in at most so many groups; None where none was stated.
+    rows_each_group : int, optional
+        Contribution bound: at most so many rows of one person are used in one group; None where none was stated.
     """
 
     at_most: int | None = None
@@ -98,16 +109,16 @@ class Unit:
 
     @property
     def protected(self) -> str:
-        """Who is protected, in words: without contribution bounds, which may differ from answer to answer."""
+        """The unit in words, without contribution bounds, which may differ from answer to answer."""
         return protected_entity(str(self))
 
     @property
     def whose(self) -> str:
-        """What is protected, in a word: rows, or people."""
+        """The plural of the unit: rows or people."""
         return "rows" if self.id is None else "people"
 
     def within(self, budget: Level) -> Unit:
-        """The same unit, its tiers' promises beside a budget: each is spent in proportion."""
+        """The unit with a budget, of whose spends every tier takes a fixed fraction."""
         if not self.tiers:
             return self
         whole = budget.epsilon if isinstance(budget, PureDP) else None
@@ -136,18 +147,19 @@ class Unit:
 
 
 def rows(at_most: int | None = None, tiers: Mapping[str, tuple[Number, int]] | None = None) -> Unit:
-    """Every row is protected.
+    """Rows are the privacy unit: every row is protected.
 
     Parameters
     ----------
     at_most : int, optional
         How many rows there are at most, a public number. Without it numbers are unbiased and nothing is clamped to a
         range. With it answers are best guesses within that range, and true only if the table has no more rows.
-    tiers : {condition: (epsilon, at most so many rows)}, optional
-        Public groups that are promised more than the others, such as ``{"consent = 'basic'": (0.1, 20)}``: all answers
-        together spend at most that epsilon of their rows, where they spend the session's budget of the others. Every
-        answer spends in proportion. Which tier a row belongs to is public and stays as it is: neighbouring tables
-        differ in one row of one tier. Counts, majorities and thresholds are asked of such tables.
+    tiers : mapping, optional
+        Public groups that are promised more than the others, as {condition: (epsilon, at most so many rows)}, such as
+        ``{"consent = 'basic'": (0.1, 20)}``: all answers together spend at most that epsilon of their rows, where they
+        spend the session's budget of the others. Every answer spends in proportion. Which tier a row belongs to is
+        public and stays as it is: neighbouring tables differ in one row of one tier. Counts, majorities and thresholds
+        are asked of such tables.
 
     Examples
     --------
@@ -171,19 +183,19 @@ def _tiers(tiers: Any, most: int | None) -> tuple[Tier, ...]:
         )
     if not isinstance(tiers, Mapping) or not 0 < len(tiers) <= MOST_OWN:
         raise InvalidInput(f"tiers is {shown(tiers)}; name 1 to {MOST_OWN} conditions, as in {example}.")
-    found = []
-    for where, given in tiers.items():
+    tier_list = []
+    for where, promise in tiers.items():
         if not isinstance(where, str) or not where.strip() or "\n" in where:
             raise InvalidInput(f"a tier is {shown(where)}; name it by a condition in one line of SQL, as in {example}.")
-        if not isinstance(given, tuple | list) or len(given) != 2:
-            raise InvalidInput(f"{where!r} has {shown(given)}; give its epsilon and how many there are: {example}.")
-        promised = as_rational(given[0], "a tier's epsilon")
+        if not isinstance(promise, tuple | list) or len(promise) != 2:
+            raise InvalidInput(f"{where!r} has {shown(promise)}; give its epsilon and how many there are: {example}.")
+        promised = as_rational(promise[0], "a tier's epsilon")
         if promised <= 0:
-            raise InvalidInput(f"{where!r} is promised {shown(given[0])}; give an epsilon above 0, as in {example}.")
-        found.append(Tier(plain(where), promised, _public_number(given[1], "a tier's size", "of them", example)))
-    if sum(tier.at_most for tier in found) > most:
+            raise InvalidInput(f"{where!r} is promised {shown(promise[0])}; give an epsilon above 0, as in {example}.")
+        tier_list.append(Tier(plain(where), promised, _public_number(promise[1], "a tier's size", "of them", example)))
+    if sum(tier.at_most for tier in tier_list) > most:
         raise InvalidInput(f"the tiers have more members together than at_most = {most}; raise it.")
-    return tuple(found)
+    return tuple(tier_list)
 
 
 def people(
@@ -195,7 +207,7 @@ def people(
     groups_each: int | None = None,
     rows_each_group: int | None = None,
 ) -> Unit:
-    r"""Every person is protected with all their rows; a column says whose row it is.
+    r"""People are the privacy unit: every person is protected with all their rows; a column says whose row it is.
 
     Of one person at most `rows_each` rows are used, chosen by a keyed hash; rows without an id are dropped. That number
     is public: it bounds how much one person contributes to an answer.
@@ -208,10 +220,10 @@ def people(
         Contribution bound: at most so many rows of each person are used; the others are dropped.
     at_most : int, optional
         How many people there are at most, a public number; as for `rows`.
-    tiers : {condition: (epsilon, at most so many people)}, optional
-        Public groups of people that are promised more than the others, as for `rows`. A person belongs to the first
-        tier whose condition is true of any of their rows. Which one that is, is public and stays as it is:
-        neighbouring tables differ in one person of one tier.
+    tiers : mapping, optional
+        Public groups of people that are promised more than the others: {condition: (epsilon, at most so many people)},
+        as for `rows`. A person belongs to the first tier whose condition any of their rows satisfies. Which one that
+        is, is public and stays as it is: neighbouring tables differ in one person of one tier.
     truncate : "table" or "question", optional
         "table", the default: the rows of a person are chosen once for the whole table, before any condition, so all
         answers are about the same rows: parts add up to wholes, and shares are shares. "question": they are chosen for
@@ -245,20 +257,20 @@ def people(
     if not isinstance(id, str) or not id:
         raise InvalidInput(f"the id column is {shown(id)}; give the name of the column that says whose row it is.")
     example = 'um.people("patient", rows_each=3)'
-    each = _public_number(rows_each, "rows_each", "rows of one person that may take part", example)
+    bound = _public_number(rows_each, "rows_each", "rows of one person that may take part", example)
     most = None if at_most is None else _public_number(at_most, "at_most", "people", example[:-1] + ", at_most=5_000)")
-    if each * (most or 1) > MOST_ROWS:
+    if bound * (most or 1) > MOST_ROWS:
         raise InvalidInput(
-            f"rows_each is {each} and at_most {most}, so {each * (most or 1):.0e} rows might take part; keep their "
+            f"rows_each is {bound} and at_most {most}, so {bound * (most or 1):.0e} rows might take part; keep their "
             f"product at or below 10^18, as in {example}."
         )
     example = 'um.people("patient", rows_each=20, groups_each=5, rows_each_group=2)'
     groups = _optional_number(groups_each, "groups_each", "groups of one person", example)
     in_group = _optional_number(rows_each_group, "rows_each_group", "rows of one person in one group", example)
-    if in_group is not None and in_group > each:
+    if in_group is not None and in_group > bound:
         raise InvalidInput(
-            f"rows_each_group is {in_group} and rows_each {each}; of a person at most rows_each rows are used in all, "
-            f"so give at most {each} in a group, or raise rows_each, as in {example}."
+            f"rows_each_group is {in_group} and rows_each {bound}; of a person at most rows_each rows are used in all, "
+            f"so give at most {bound} in a group, or raise rows_each, as in {example}."
         )
     if tiers is not None and (groups, in_group) != (None, None):
         raise InvalidInput("people have tiers, who are not asked by groups; leave groups_each and rows_each_group out.")
@@ -277,7 +289,7 @@ def people(
     return Unit(
         most,
         plain(id),
-        each,
+        bound,
         _tiers(tiers, most) if tiers is not None else (),
         "table" if truncate == "table" else "question",
         groups,
@@ -286,7 +298,7 @@ def people(
 
 
 def as_unit(text: str, unsaid: Truncate = "table") -> Unit:
-    r"""The unit that a text names, as `str` of a unit writes it; `unsaid` is the truncation where the text names none.
+    r"""Parse the text of a unit, as `str` writes it; `unsaid` is the truncation where the text names none.
 
     Examples
     --------
@@ -298,25 +310,25 @@ def as_unit(text: str, unsaid: Truncate = "table") -> Unit:
     >>> as_unit('rows, at most 2000; at most 20 with "consent = \'basic\'" are promised 0.1') == rows(2000, tiers)
     True
     """
-    found = FORM.fullmatch(text)
-    if found:
-        id, each = found["id"], found["each"]
-        most = None if found["most"] is None else int(found["most"])
+    match = FORM.fullmatch(text)
+    if match:
+        id, bound = match["id"], match["each"]
+        most = None if match["most"] is None else int(match["most"])
         try:
-            chosen = {written: truncate for truncate, written in CHOSEN.items()}
-            truncate = chosen.get(found["chosen"], "question" if found["tiers"] else unsaid)
-            groups, in_group = (None if found[part] is None else int(found[part]) for part in ("groups", "group"))
+            truncations = {normal_form: truncate for truncate, normal_form in CHOSEN.items()}
+            truncate = truncations.get(match["chosen"], "question" if match["tiers"] else unsaid)
+            groups, in_group = (None if match[part] is None else int(match[part]) for part in ("groups", "group"))
             unit = (
                 rows(most)
                 if id is None
-                else people(literal_eval(id), int(each), most, None, truncate, groups, in_group)
+                else people(literal_eval(id), int(bound), most, None, truncate, groups, in_group)
             )
-            unit = replace(unit, tiers=_tiers_again(found["tiers"] or "", most))
-        except (ValueError, SyntaxError):  # numbers out of range among them
+            unit = replace(unit, tiers=_tiers_from_text(match["tiers"] or "", most))
+        except (ValueError, SyntaxError):  # also numbers out of range
             unit = None
         if unit is not None:
-            written = str(unit) if found["chosen"] else str(unit).replace(CHOSEN[unit.truncate], "", 1)
-            if written == text:
+            normal_form = str(unit) if match["chosen"] else str(unit).replace(CHOSEN[unit.truncate], "", 1)
+            if normal_form == text:
                 return unit
     raise InvalidInput(
         f'the unit is {shown(text)}; write it as sessions do: "rows", "rows, at most 20000", or "people by '
@@ -324,13 +336,13 @@ def as_unit(text: str, unsaid: Truncate = "table") -> Unit:
     )
 
 
-def _tiers_again(text: str, most: int | None) -> tuple[Tier, ...]:
-    """The tiers of a unit's text; what is not written as tiers are is not equal to it when it is written again."""
+def _tiers_from_text(text: str, most: int | None) -> tuple[Tier, ...]:
+    """Parse the tiers in the text of a unit; the caller detects other text by writing the tiers again."""
     parts = list(TIER.finditer(text))
     if not parts:
         return ()
-    given = {literal_eval(part["where"]): (part["promised"], int(part["most"])) for part in parts}
-    unit = Unit(most, tiers=_tiers(given, most))
+    promises = {literal_eval(part["where"]): (part["promised"], int(part["most"])) for part in parts}
+    unit = Unit(most, tiers=_tiers(promises, most))
     whole = parts[0]["whole"]
     return (unit if whole is None else unit.within(PureDP(as_rational(whole, "the budget")))).tiers
 
@@ -340,12 +352,12 @@ def _many(number: int, what: str) -> str:
 
 
 def _written(value: Fraction) -> str:
-    """A decimal where there is a short one, else a quotient."""
+    """A number as a decimal where there is a short one, else as a quotient."""
     return as_literal(value).strip("'")
 
 
 def require_neighbours(neighbours: Any) -> Neighbours:
-    """Either "replace" or "add-remove"; there is no default, because the promise differs."""
+    """Check the adjacency: "replace" or "add-remove", without a default, because the promise differs."""
     if not isinstance(neighbours, str) or neighbours not in get_args(Neighbours):
         raise InvalidInput(
             f"neighbours is {shown(neighbours)}; say 'replace' (one unit's data become others: how many there are is "

@@ -1,12 +1,12 @@
-"""How many units hold each key, where nobody listed the keys: what the engine is asked, and what it finds.
+"""Statistics grouped by keys that nobody listed: the number of units with each key, and sums, for partition selection.
 
-The engine groups the private rows by the key columns; what comes back, keys and all, is private until a mechanism has
-chosen what is shown. A row with a null among its key columns (or NaN, an infinity, a date that Python has none for)
-holds no key.
+The engine groups the private rows by the key columns. The result, keys included, is private until a mechanism has
+selected the keys that are released. A row with a null among its key columns (or NaN, an infinity, a date beyond
+Python's) has no key.
 
-**How far one neighbour moves it.** A row holds one key. A person holds the keys of their rows, of which at most
-`keys_each` are kept, chosen by a keyed hash; then at most `rows_each` of the rows with these keys. So one unit that
-comes or goes gives at most `keys_each` keys a holder more or less, and one that is replaced at most twice as many.
+**Sensitivity.** A row has one key. A person has the keys of their rows, of which at most `keys_each` are kept, chosen
+by a keyed hash; then at most `rows_each` of the rows with these keys. So one unit added or removed changes the number
+of units of at most `keys_each` keys by one; one unit replaced, of at most twice as many.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.values import Expression
 from utmost.queries.found_keys import Discover
-from utmost.queries.groups import clamped
+from utmost.queries.groups import clamp_to_int64
 from utmost.queries.units import Unit
 
 HOLDERS = "holders"
@@ -33,13 +33,16 @@ HOLDERS = "holders"
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What an engine found: private until a mechanism has chosen what is shown, and never printed.
+    """The keys in the table with their statistics: private until a mechanism has selected keys, and never printed.
 
     Attributes
     ----------
-    keys : an Arrow table of the keys, one in each row
-    holders : how many units hold each
-    numbers : the numbers of each key, one row for each; beyond 64 bits, as Python's own integers
+    keys : pyarrow.Table
+        The keys, one in each row.
+    holders : array of int
+        The number of units with each key.
+    numbers : array of int
+        The sums of each key, one row for each; beyond 64 bits, as Python integers.
     """
 
     keys: Any = field(repr=False)
@@ -57,18 +60,26 @@ def holders_statement(
     rows_each: int,
     secret: bytes,
 ) -> Statement:
-    """How many units hold each key, and the sums of contributions for each; nothing is read yet.
+    """The number of units with each key, and the sums of contributions for each, as a statement; nothing is read yet.
 
     Parameters
     ----------
-    source : the table
-    unit : whose data are protected
-    by : the columns of the keys
-    keys_each : how many keys of a person are kept, at most
-    taking_part : which rows do
-    contributions : what a row adds to the numbers of its key, by name; empty where only holders are counted
-    rows_each : how many rows of a person are kept, at most, where there are numbers
-    secret : the data set's, for the keyed hash
+    source : Source
+        The table.
+    unit : Unit
+        Whose data are protected.
+    by : Discover
+        The columns of the keys.
+    keys_each : int
+        Contribution bound: at most so many keys of a person are kept.
+    taking_part : Contribution
+        Not null for the rows that take part.
+    contributions : mapping of str to Contribution
+        What a row adds to the sums of its key, by name; empty where only units are counted.
+    rows_each : int
+        Contribution bound: at most so many rows of a person are kept, where there are sums.
+    secret : bytes
+        The data set's secret, for the keyed hash.
     """
     columns, kinds = {}, []
     for i, name in enumerate(by.columns):
@@ -77,13 +88,13 @@ def holders_statement(
     names = list(columns)
     numbers = {name: part.column for name, part in contributions.items()}
     table = with_ids(source, unit, {**columns, "taking_part": taking_part.column, **numbers}, secret=secret)
-    table = table.filter(*(made.is_known(table[name]) for name in ("taking_part", *names)))
+    table = table.filter(*(made.is_not_null(table[name]) for name in ("taking_part", *names)))
     sums: Relation
     if unit.id is None:
         sums = table.aggregate(names, **{HOLDERS: made.count(), **_sums(table, contributions)})
     else:
         sums = _of_people(table, names, keys_each, contributions, rows_each, secret)
-    cut = {name: clamped(sums[name]) for name in contributions}
+    cut = {name: clamp_to_int64(sums[name]) for name in contributions}
     return source.statement(sums.select(*names, HOLDERS, **cut), labels=tuple(kinds))
 
 
@@ -95,17 +106,17 @@ def _of_people(
     rows_each: int,
     secret: bytes,
 ) -> Relation:
-    """The same where a person may have several rows: some keys of each person, and some rows with these keys."""
+    """The statistics of each key where people are the unit: some keys of each person, and some rows with these keys."""
     pairs = table.aggregate(["who", *names], rows=made.count())
-    held = keep_rows(pairs.select("who", *names), tuple(names), keys_each, secret, differ=True)
+    own_keys = keep_rows(pairs.select("who", *names), tuple(names), keys_each, secret, differ=True)
     if not contributions:
-        return held.aggregate(names, **{HOLDERS: made.count()})
-    own = held.select(**{f"of_{name}": held[name] for name in ("who", *names)})
-    same = [made.compare("=", table[name], own[f"of_{name}"]) for name in ("who", *names)]
-    rows = table.join(own, same).select("who", *names, *contributions)
-    kept = keep_rows(rows, (*names, *contributions), rows_each, secret)
-    each = kept.aggregate(["who", *names], **_sums(kept, contributions))
-    return each.aggregate(names, **{HOLDERS: made.count(), **_sums(each, contributions)})
+        return own_keys.aggregate(names, **{HOLDERS: made.count()})
+    own = own_keys.select(**{f"of_{name}": own_keys[name] for name in ("who", *names)})
+    conditions = [made.compare("=", table[name], own[f"of_{name}"]) for name in ("who", *names)]
+    rows = table.join(own, conditions).select("who", *names, *contributions)
+    kept_rows = keep_rows(rows, (*names, *contributions), rows_each, secret)
+    per_person = kept_rows.aggregate(["who", *names], **_sums(kept_rows, contributions))
+    return per_person.aggregate(names, **{HOLDERS: made.count(), **_sums(per_person, contributions)})
 
 
 def _sums(table: Relation, contributions: Mapping[str, Contribution]) -> dict[str, Expression]:
@@ -113,7 +124,7 @@ def _sums(table: Relation, contributions: Mapping[str, Contribution]) -> dict[st
 
 
 def _key_column(source: Source, name: str) -> tuple[Expression, str]:
-    """A column in one of the types of keys, null where a row has none, and the name of that type."""
+    """A column cast to one of the types of keys, null where a row has no key, and the name of the type."""
     value = source.column(name)
     kinds = {"text": "string", "boolean": "bool", "date": "date32[day]"}
     if value.type.kind in kinds:
@@ -124,21 +135,21 @@ def _key_column(source: Source, name: str) -> tuple[Expression, str]:
         raise InvalidInput(
             f"column {name!r} holds {value.type}; keys are found of texts, numbers, truth values and dates."
         )
-    return made.where(~made.is_infinite(value), made.one_zero(value)), "double"
+    return made.where(~made.is_infinite(value), made.with_one_zero(value)), "double"
 
 
-def found_keys(by: Discover, found: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
-    """What the engine found, the keys under the names of their columns."""
+def read_found_keys(by: Discover, columns: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
+    """Read the result of the engine, with the keys under the names of their columns."""
     import pyarrow
 
-    keys = pyarrow.table({name: found[f"key{i}"] for i, name in enumerate(by.columns)})
-    numbers = [from_digits(found, part, digits) for part in parts]
-    holders = np.asarray(found[HOLDERS].to_numpy(), dtype=np.int64)
+    keys = pyarrow.table({name: columns[f"key{i}"] for i, name in enumerate(by.columns)})
+    numbers = [from_digits(columns, part, digits) for part in parts]
+    holders = np.asarray(columns[HOLDERS].to_numpy(), dtype=np.int64)
     return Found(keys, holders, np.column_stack(numbers) if numbers else np.zeros((len(holders), 0), dtype=np.int64))
 
 
 def in_order(keys: Any) -> NDArray[np.int64]:
-    """Where keys stand if they are sorted."""
+    """The positions that sort the keys."""
     import pyarrow.compute
 
     order = pyarrow.compute.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])

@@ -28,7 +28,7 @@ from utmost.queries.budget import Budget
 from utmost.queries.cut_offs import CutOffs, suggest
 from utmost.queries.questions import Question, Terms
 from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST
-from utmost.queries.report.proof import answer_from_json, question_again
+from utmost.queries.report.proof import answer_from_json, question_from_public
 from utmost.queries.rows_suggestion import RowsEach, suggest_rows
 from utmost.queries.session import A_BATCH, Session
 from utmost.queries.units import as_unit, require_neighbours
@@ -369,7 +369,7 @@ class RemotePlanner(Asking[Plan]):
         try:
             level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
             solution = solution_from_json(content["solution"])
-            question = question_again(content["question"], client.terms, level, solution)
+            question = question_from_public(content["question"], client.terms, level, solution)
             remainder, read_as = str(content["left"]), tuple(map(str, content["readings"]))
         except NONSENSE:
             raise BadFile("the server's reply is no plan; is it an Utmost server of this version?") from None

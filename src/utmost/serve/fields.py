@@ -16,7 +16,7 @@ from typing import Any
 from utmost.errors import InvalidInput, UtmostError, shown
 from utmost.queries.bins import as_number
 from utmost.queries.found_keys import read_discover
-from utmost.queries.keys import Keys, keys_again, named, read_lists
+from utmost.queries.keys import Keys, keys_from_public, named, read_lists
 from utmost.queries.options import Option
 from utmost.queries.questions import QUESTIONS
 from utmost.serve.settings import Column, Dataset
@@ -213,7 +213,7 @@ def _argument(name: str, value: Any) -> str:
         parts += [f"share={value['share']!r}"] if "share" in value else []
         return f"by=um.discover({', '.join(parts)})"
     if name == "by":
-        return f"by={_keys_as_python(keys_again(value))}"
+        return f"by={_keys_as_python(keys_from_public(value))}"
     if isinstance(value, dict) and value.keys() == {"bins"}:
         return f"{name}=um.bins({value['bins']!r})"
     if name == "privacy" and isinstance(value, str) and _is_number(value):

@@ -27,8 +27,8 @@ from utmost.queries.arguments import listed, plain
 from utmost.queries.asking import Questions
 from utmost.queries.bins import Bins, bins
 from utmost.queries.budget import Budget, asked, levels_of
-from utmost.queries.found_keys import Discover, discover_again
-from utmost.queries.keys import Keys, keys, keys_again
+from utmost.queries.found_keys import Discover, discover_from_public
+from utmost.queries.keys import Keys, keys, keys_from_public
 from utmost.queries.questions import BY_KEYS_ALONE, QUESTIONS, Kind
 
 UNSENT = "a server takes conditions as SQL text, such as 'age >= 65', and everything else as texts, numbers and lists"
@@ -139,7 +139,7 @@ def _value_of(value: Any, most_keys: int) -> Any:
         return bins(value["bins"])
     if {"discover"} <= value.keys() <= {"discover", "keys_each", "share"}:
         try:
-            return discover_again({"keys_each": 1, **value})
+            return discover_from_public({"keys_each": 1, **value})
         except TypeError:
             raise InvalidInput('discover lists columns, as in {"discover": ["town"], "keys_each": 1}.') from None
     return _keys_of(value, most_keys) if value.keys() >= {"product", "columns"} else value
@@ -172,7 +172,7 @@ def _keys_of(value: dict[str, Any], most: int) -> Keys:
         size = math.prod(lengths) if not canonical or value["product"] else max(lengths, default=0)
         if size > most:
             raise InvalidInput(f"by lists {size} keys; this server answers by at most {most} at once. List fewer.")
-        return keys_again(value) if canonical else keys(value)
+        return keys_from_public(value) if canonical else keys(value)
     except UtmostError:
         raise
     except Exception:  # Arrow raises its own errors for unsupported values

@@ -37,9 +37,9 @@ def test_whole_numbers_have_a_type_that_holds_them(dialect, whole, wide):
 def test_products_of_large_numbers_are_exact():
     """On DuckDB, at both ends of the range."""
     source = open_table(pyarrow.table({"x": [2**38, -(2**38), 3]}))
-    x = made.fitting(source.table["x"], -(2**38), 2**38)
+    x = made.as_integer_within(source.table["x"], -(2**38), 2**38)
     rows = source.table.select(y=x * x)
-    assert source.found(source.statement(rows.aggregate(y=made.total(rows["y"])))) == {"y": 2**77 + 9}
+    assert source.execute(source.statement(rows.aggregate(y=made.total(rows["y"])))) == {"y": 2**77 + 9}
     with pytest.raises(NotRowWise, match="product may not fit 128 bits"):
         x * x * x * x
     with pytest.raises(NotRowWise, match="sum may not fit 128 bits"):

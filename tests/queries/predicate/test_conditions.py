@@ -41,7 +41,7 @@ SOURCE = open_table(TABLE)
 def how_many(where, source=SOURCE):
     condition = as_condition(where, source)
     rows = source.table.select(n=where_(condition, literal(1), literal(0)))
-    return source.found(source.statement(rows.aggregate(n=total(rows["n"]))))["n"]
+    return source.execute(source.statement(rows.aggregate(n=total(rows["n"]))))["n"]
 
 
 def test_sql_means_what_sql_means():

@@ -64,7 +64,7 @@ def test_numbers_are_those_of_python(text):
         source = opening.open_table(TABLE.slice(row, 1))
         part = values(source, text, grid, None)
         found = source.table.select(x=part.column)
-        (result,) = source.found(source.statement(found.aggregate(x=total(found["x"])))).values()
+        (result,) = source.execute(source.statement(found.aggregate(x=total(found["x"])))).values()
         exact = CASES[text](A[row], B[row], S[row], D[row])
         known = exact is not None and math.isfinite(exact)
         assert (result or 0) == (math.floor(min(max(exact, -1e6), 1e6) * 100 + 0.5) if known else 0), (text, row)
@@ -86,7 +86,7 @@ def test_texts_and_conditions(text, found):
     """Letters A to Z change and no others."""
     source = opening.open_table(TABLE)
     rows = source.table.filter(as_condition(text, source))
-    assert list(source.found(source.statement(rows.aggregate(n=count()))).values()) == [found]
+    assert list(source.execute(source.statement(rows.aggregate(n=count()))).values()) == [found]
 
 
 @pytest.mark.parametrize(

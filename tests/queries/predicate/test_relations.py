@@ -55,7 +55,7 @@ def true_of(source, texts):
         f"c{i}": Contribution(as_condition(text, source), source.table["bit"], 0, 2**ROWS)
         for i, text in enumerate(texts)
     }
-    found = source.found(statement(source, um.rows(at_most=99), 1, parts, b"s" * 32))
+    found = source.execute(statement(source, um.rows(at_most=99), 1, parts, b"s" * 32))
     return [found[name] for name in parts]
 
 

@@ -16,7 +16,7 @@ import utmost as um
 from utmost.backends import opening
 from utmost.errors import InvalidInput
 from utmost.queries.predicate.relations import Relation
-from utmost.queries.report.proof import question_again
+from utmost.queries.report.proof import question_from_public
 
 SECRET = b"s" * 32
 UNITS = [um.people("id", rows_each=1), um.people("id", rows_each=2, at_most=9, truncate="question")]
@@ -230,7 +230,7 @@ def test_bounds_of_groups_do_not_reach_top_lists():
     unit = um.people("who", rows_each=1, at_most=9, groups_each=3)
     s = um.Session(pyarrow.table(rows), "d", unit, "add-remove", budget=9)
     question = s.plan.top("town", 1, TOWNS, 1, of="people").question
-    assert sum(question.point(s.source.found(question.statement(s.source, SECRET)))) == 2
+    assert sum(question.point(s.source.execute(question.statement(s.source, SECRET)))) == 2
     assert question.space.rows_each == 1
 
 
@@ -238,7 +238,7 @@ def test_a_report_from_before_says_that_one_row_was_used():
     """Counts of people of version 0.2 were of one row each: what was published is not called something else."""
     made = opened().plan.counts(["x < 5", "x > 5"], 1, of="people")
     public = {name: part for name, part in made.question.public.items() if name != "one_row"}
-    again = question_again(public, made.question.terms, made.privacy, made.solution)
+    again = question_from_public(public, made.question.terms, made.privacy, made.solution)
     assert "one of their rows" in again.words
     assert again.relation.kind == "disjoint"
     assert "one of their rows" not in made.question.words

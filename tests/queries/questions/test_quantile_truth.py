@@ -47,7 +47,7 @@ def session(table, budget=10**6, unit=None):
 def read(session, *given, **named):
     """A question at epsilon = 1 and its private point as the engine finds it: for many draws."""
     question = session.plan.quantile(*given, privacy=1, **named).question
-    return question, question.point(session.source.found(question.statement(session.source, b"secret")))
+    return question, question.point(session.source.execute(question.statement(session.source, b"secret")))
 
 
 def truth(values, bounds, shares):
@@ -250,7 +250,7 @@ def tally(rows, of, by=None, **unit):
     table = pyarrow.table({"who": who, "town": town, "x": x})
     s = session(table, unit=um.people("who", **unit))
     question = s.plan.quantile("x", 0.5, privacy=1, lower=0, upper=1, grid=1, of=of, by=by).question
-    return question, np.ravel(question.point(s.source.found(question.statement(s.source, b"b"))))
+    return question, np.ravel(question.point(s.source.execute(question.statement(s.source, b"b"))))
 
 
 @pytest.mark.parametrize("truncate", ["table", "question"])
@@ -274,7 +274,7 @@ def test_quantiles_are_about_the_rows_that_counts_are_about(by):
     s = session(pyarrow.table({"who": who, "town": town, "x": x}), unit=um.people("who", rows_each=2))
     both = um.keys(town=["a", "b"], x=[0.0, 1.0])
     cells = (s.plan.histogram("x", [0, 1], 1) if by is None else s.plan.count(by=both, privacy=1)).question
-    wanted = np.ravel(cells.point(s.source.found(cells.statement(s.source, b"b"))))
+    wanted = np.ravel(cells.point(s.source.execute(cells.statement(s.source, b"b"))))
     assert tally(rows, "rows", by, rows_each=2)[1].tolist() == wanted.tolist()
 
 

@@ -30,7 +30,7 @@ def session(rows=60, budget=1, neighbours="add-remove", tiers=None, most=80):
 
 
 def found(s, plan):
-    return s.source.found(plan.question.statement(s.source, s.account.secret))
+    return s.source.execute(plan.question.statement(s.source, s.account.secret))
 
 
 def test_every_row_is_counted_in_its_tier_alone():
@@ -182,7 +182,7 @@ def test_a_person_moves_one_tier_by_their_rows_at_most(neighbours):
         for who in (0, 3, 4):
             rest = pyarrow.Table.from_pylist([r for r in rows if r["id"] != who])
             other = um.Session(rest, "survey", s.terms.unit, neighbours, budget=1)
-            left = other.source.found(plan.question.statement(other.source, s.account.secret))
+            left = other.source.execute(plan.question.statement(other.source, s.account.secret))
             moved = [abs(whole[name] - left[name]) for name in whole]
             assert moved[0 if who % 4 else 1] == 0
             assert max(moved) <= 2

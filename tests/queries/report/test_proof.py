@@ -13,7 +13,7 @@ from oracles.forging import forged, leaves, put
 
 import utmost as um
 from utmost.errors import BadFile, UtmostError
-from utmost.queries.report.proof import _proved, answer_from_json, load_answers
+from utmost.queries.report.proof import _verified, answer_from_json, load_answers
 
 TABLE = pyarrow.table(
     {
@@ -222,7 +222,7 @@ def test_no_extreme_forgery_makes_a_checker_fail(name):
 def is_verified(content):
     """Whether a report is one, and is proved; any error but our own would be a mistake of ours."""
     try:
-        return bool(_proved(content)[1])
+        return bool(_verified(content)[1])
     except UtmostError:
         return False
 
@@ -244,7 +244,7 @@ def test_many_forged_reports_are_refused(name):
 def shows_something_else(content, answer):
     """Whether a report is verified although it shows other numbers or words than the answer."""
     try:
-        again, found = _proved(content)
+        again, found = _verified(content)
     except UtmostError:
         return False
     if not found:
@@ -277,7 +277,7 @@ def test_words_that_fit_each_other_are_refused_if_they_do_not_follow(name):
             put(changed, path, [*content["notes"], LIE])
         elif path is not None:
             put(changed, path, lie)
-        found = _proved(changed)[1]
+        found = _verified(changed)[1]
         assert not found, part
         assert f"{part}: not the words" in str(found), part
 
@@ -289,7 +289,7 @@ def test_words_that_no_ledger_says_are_refused(part):
     for lie in (LIE, f"{content['ledger'][part]}; {LIE}", f"{content['ledger'][part]}\n{LIE}", None, 3):
         put(changed := copy.deepcopy(content), ("ledger", part), lie)
         with pytest.raises(BadFile, match=f"the ledger's {part} is not in words"):
-            _proved(changed)
+            _verified(changed)
 
 
 def test_words_of_the_ledger_are_read_again():
@@ -364,18 +364,18 @@ def test_a_mistake_of_ours_is_an_error(monkeypatch):
         "utmost.queries.questions.aggregates.OneNumber.expected_losses", lambda question: question.no_such_thing
     )
     with pytest.raises(AttributeError):
-        _proved(content)
+        _verified(content)
 
 
 @pytest.mark.parametrize("name", ["count", "histogram", "marginals", "quantile by ranks"])
 def test_what_a_solution_need_not_say_is_compared_too(name):
     """Its format and version, what it says beside its law, and names that nobody reads: else they may say anything."""
     genuine = json.loads(asked(name).to_json())
-    assert _proved(genuine)[1]
+    assert _verified(genuine)[1]
     for path in (["format"], ["version"], ["certified"], ["approved"], ["mechanism", "approved"]):
         content = copy.deepcopy(genuine)
         inside = content["solution"]
         for step in path[:-1]:
             inside = inside[step]
         inside[path[-1]] = "by the data protection officer"
-        assert not _proved(content)[1], path
+        assert not _verified(content)[1], path

@@ -75,7 +75,7 @@ class ClampedColumn:
     @property
     def rounding_error(self) -> Fraction:
         """The largest change of a value by rounding, in the unit of the column."""
-        return self.steps.off if self.may_be_rounded else Fraction(0)
+        return self.steps.rounding_error if self.may_be_rounded else Fraction(0)
 
     def is_coarse(self, setting: Setting, most_steps: int) -> bool:
         """Whether values are rounded to a coarser step than the default."""

@@ -257,7 +257,7 @@ class Covariance(Ratio):
     def _rounding_errors(self) -> tuple[float, float]:
         """The largest changes of both values by rounding, as shares of their ranges."""
         pairs = zip(self.grids, self._sides, self.rounded_values or (True, True), strict=True)
-        x, y = (float(grid.off / side) if rounded else 0.0 for grid, side, rounded in pairs)
+        x, y = (float(grid.rounding_error / side) if rounded else 0.0 for grid, side, rounded in pairs)
         return x, y
 
     @property

@@ -76,7 +76,7 @@ class Sum(Aggregate):
 
     def sensitivity(self) -> tuple[Moves, int]:
         steps = self.values.steps
-        largest = steps.moves("add-remove")
+        largest = steps.sensitivity("add-remove")
         if self.setting.neighbours == "add-remove":
             return "any", largest
         return ("any", 2 * largest) if steps.least < 0 < steps.most else ("exchange", largest)

@@ -1,7 +1,7 @@
-"""Relations: the queries that questions make of a table, from its rows to a few integers.
+"""Relations: relational algebra for the queries of a table, from its rows to a few integers.
 
-A relation has named columns with types. Names alone refer to columns, so the two sides of a join have different names.
-A relation that is used twice is computed once where the engine can.
+A relation has named columns with types. Columns are referred to by name alone, so the two sides of a join must have
+different names. A relation that is used twice is computed once where the engine can.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class Relation:
     def __getitem__(self, name: str) -> Expression:
         return Expression("column", self.columns[name], value=name)
 
-    def select(self, *kept: str, **values: Expression) -> Select:
-        """Every row with some of its columns, and others that are computed of it."""
-        return selected(self, {**{name: self[name] for name in kept}, **values})
+    def select(self, *names: str, **values: Expression) -> Select:
+        """Every row with some of its columns, and new columns computed from it."""
+        return selected(self, {**{name: self[name] for name in names}, **values})
 
     def extend(self, **values: Expression) -> Select:
-        """Every row with its columns, and others."""
+        """Every row with all of its columns, and new columns computed from it."""
         return self.select(*self.columns, **values)
 
     def filter(self, *conditions: Expression) -> Filter:
-        """The rows of which all of some conditions are true."""
+        """The rows for which all conditions are true."""
         return Filter(self.columns, self, conditions)
 
     def aggregate(self, by: Sequence[str] = (), /, **numbers: Expression) -> Aggregate:
-        """One row, or one for each combination of the values of some columns."""
+        """Sums and counts: one row, or one for each combination of the values of some columns."""
         kinds = {name: self.columns[name] for name in by}
         for name, number in numbers.items():
             one_or_more = by and number.op == "count" and not number.parts
@@ -46,35 +46,35 @@ class Relation:
         return Aggregate(kinds, self, tuple(by), numbers)
 
     def join(self, other: Relation, on: Sequence[Expression], how: How = "inner") -> Join:
-        """Pairs of rows of which some conditions are true; names of both differ.
+        """Pairs of rows for which all conditions are true; the two relations must have different column names.
 
-        "left" keeps rows without a partner, "semi" the rows that have one, "anti" those that have none.
+        "left" keeps rows without a partner; "semi" gives the rows that have one, "anti" those that have none.
         """
         kinds = dict(self.columns) if how in ("semi", "anti") else {**self.columns, **other.columns}
         assert how in ("semi", "anti") or len(kinds) == len(self.columns) + len(other.columns), "names differ"
         return Join(kinds, self, other, tuple(on), how)
 
     def union(self, other: Relation) -> Union:
-        """The rows of both, which have the same columns."""
+        """The rows of two relations with the same columns."""
         assert list(self.columns) == list(other.columns), "both sides have the same columns"
         return Union(_wider(self.columns, other.columns), self, other)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows(Relation):
-    """The rows of the private table: columns enter by a total cast."""
+    """The rows of the private table, with their columns cast to our types."""
 
 
 @dataclass(frozen=True, eq=False)
 class Public(Relation):
-    """A public table that goes with the statement, under a name."""
+    """A public table that is sent with the statement, under a name."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Select(Relation):
-    """Values computed of every row."""
+    """Values computed from every row."""
 
     parent: Relation = field(repr=False)
     values: Mapping[str, Expression] = field(repr=False)
@@ -82,7 +82,7 @@ class Select(Relation):
 
 @dataclass(frozen=True, eq=False)
 class Filter(Relation):
-    """Some rows."""
+    """The rows that satisfy all conditions."""
 
     parent: Relation = field(repr=False)
     conditions: tuple[Expression, ...] = field(repr=False)
@@ -90,7 +90,7 @@ class Filter(Relation):
 
 @dataclass(frozen=True, eq=False)
 class Aggregate(Relation):
-    """Sums and counts, in all or by some columns."""
+    """Sums and counts, over all rows or grouped by columns."""
 
     parent: Relation = field(repr=False)
     by: tuple[str, ...]
@@ -99,7 +99,7 @@ class Aggregate(Relation):
 
 @dataclass(frozen=True, eq=False)
 class Join(Relation):
-    """Pairs of rows."""
+    """Pairs of rows that satisfy all conditions."""
 
     left: Relation = field(repr=False)
     right: Relation = field(repr=False)
@@ -116,19 +116,19 @@ class Union(Relation):
 
 
 def selected(parent: Relation, values: Mapping[str, Expression]) -> Select:
-    """Every row with some values."""
+    """The relation with these values, computed from every row of another, as its columns."""
     return Select({name: value.type for name, value in values.items()}, parent, dict(values))
 
 
 def parents(relation: Relation) -> tuple[Relation, ...]:
-    """What a relation is made of."""
+    """The relations from which a relation is made."""
     if isinstance(relation, Join | Union):
         return relation.left, relation.right
     return (relation.parent,) if isinstance(relation, Select | Filter | Aggregate) else ()
 
 
 def expressions(relation: Relation) -> Iterator[Expression]:
-    """The expressions that a relation itself has."""
+    """The expressions of a relation itself, without those of its parents."""
     if isinstance(relation, Select):
         yield from relation.values.values()
     elif isinstance(relation, Filter):
@@ -140,45 +140,48 @@ def expressions(relation: Relation) -> Iterator[Expression]:
 
 
 def walk(relation: Relation) -> Iterator[Relation]:
-    """It and everything it is made of, each once."""
+    """A relation and all relations from which it is made, each once."""
     waiting, seen = [relation], {id(relation)}
     while waiting:
-        one = waiting.pop()
-        yield one
-        fresh = [part for part in parents(one) if id(part) not in seen]
+        current = waiting.pop()
+        yield current
+        fresh = [part for part in parents(current) if id(part) not in seen]
         seen.update(map(id, fresh))
         waiting += fresh
 
 
 def columns_of(*values: Expression) -> set[str]:
-    """The names of the columns that expressions look at."""
-    return {one.value for value in values for one in value.walk() if one.op == "column"}
+    """The names of the columns that expressions read."""
+    return {part.value for value in values for part in value.walk() if part.op == "column"}
 
 
-def needed(relation: Relation) -> dict[int, set[str]]:
-    """Which columns of each relation, by its id, a query really uses."""
-    found: dict[int, set[str]] = {}
+def columns_used(relation: Relation) -> dict[int, set[str]]:
+    """The columns of each relation, by its id, that a query needs for its result."""
+    names_by_id: dict[int, set[str]] = {}
 
-    def need(one: Relation, names: set[str]) -> None:
-        if id(one) in found and names <= found[id(one)]:
+    def add(child: Relation, names: set[str]) -> None:
+        if id(child) in names_by_id and names <= names_by_id[id(child)]:
             return
-        found[id(one)] = names = found.get(id(one), set()) | names
-        if isinstance(one, Select):
-            need(one.parent, columns_of(*(one.values[name] for name in names)))
-        elif isinstance(one, Filter):
-            need(one.parent, names | columns_of(*one.conditions))
-        elif isinstance(one, Aggregate):
-            need(one.parent, set(one.by) | columns_of(*(one.numbers[name] for name in names if name in one.numbers)))
-        elif isinstance(one, Join):
-            used = names | columns_of(*one.on)
-            need(one.left, used & set(one.left.columns))
-            need(one.right, used & set(one.right.columns))
-        elif isinstance(one, Union):
-            need(one.left, names)
-            need(one.right, names)
+        names_by_id[id(child)] = names = names_by_id.get(id(child), set()) | names
+        if isinstance(child, Select):
+            add(child.parent, columns_of(*(child.values[name] for name in names)))
+        elif isinstance(child, Filter):
+            add(child.parent, names | columns_of(*child.conditions))
+        elif isinstance(child, Aggregate):
+            add(
+                child.parent,
+                set(child.by) | columns_of(*(child.numbers[name] for name in names if name in child.numbers)),
+            )
+        elif isinstance(child, Join):
+            names_used = names | columns_of(*child.on)
+            add(child.left, names_used & set(child.left.columns))
+            add(child.right, names_used & set(child.right.columns))
+        elif isinstance(child, Union):
+            add(child.left, names)
+            add(child.right, names)
 
-    need(relation, set(relation.columns))
-    return found
+    add(relation, set(relation.columns))
+    return names_by_id
 
 
 def _wider(left: Mapping[str, Type], right: Mapping[str, Type]) -> dict[str, Type]:

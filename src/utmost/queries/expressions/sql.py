@@ -1,8 +1,7 @@
-"""Expressions and relations as SQL for DuckDB and PostgreSQL, with every cast written out.
+"""Translate expressions and relations into SQL for DuckDB and PostgreSQL, with every cast written out.
 
-The text is made here, and not by a library: what stands in the tree stands in the statement, and nothing is left out
-because somebody believes a type to be another. A literal has its type; operands of whole numbers are cast to the type
-that holds the result.
+The text is written here, and not by a library, which might leave out a cast that it takes for redundant. Literals have
+explicit types; operands of integer arithmetic are cast to the type that holds the result.
 """
 
 from __future__ import annotations
@@ -20,36 +19,36 @@ SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "and": "AN
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an engine spells types and functions.
+    """An engine's names of types and functions.
 
     Attributes
     ----------
     types : mapping of str to str
-        The engine's name for each kind of value; "wide" for whole numbers beyond 64 bits.
+        The engine's type for each kind of value; "wide" for integers beyond 64 bits.
     functions : mapping of str to callable
-        The SQL of an operation, from the SQL of its parts and its expression, where it is not the common one.
+        Operations that the engine writes differently: a function of the expression and the SQL of its parts.
     """
 
     types: Mapping[str, str]
     functions: Mapping[str, Callable[..., str]] = field(default_factory=dict)
 
     def type(self, kind: Type) -> str:
-        """The engine's type that holds all values of a type."""
+        """The engine's type that contains all values of a type."""
         return self.types["wide" if kind.is_wide else kind.kind]
 
 
 def quoted_name(name: str) -> str:
-    """A name as engines quote it."""
+    """Quote an identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quoted(text: str) -> str:
-    """A text as engines quote it."""
+    """Quote a string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def within_dates(value: str, kind: str, dialect: Dialect) -> str:
-    """A date or time, null outside of the years 1 to 9999, where engines fail or have infinities."""
+    """SQL for a date or time that is null outside of the years 1 to 9999, where engines fail or have infinities."""
     last = {"date": LAST_DAY.isoformat(), "timestamp": "9999-12-31 23:59:59.999999"}
     last["instant"] = last["timestamp"] + "+00"
     first = {"date": FIRST_DAY.isoformat(), "timestamp": "0001-01-01 00:00:00", "instant": "0001-01-01 00:00:00+00"}
@@ -62,13 +61,13 @@ def within_dates(value: str, kind: str, dialect: Dialect) -> str:
 
 
 class Values:
-    """Writes expressions.
+    """Translates expressions into SQL.
 
     Parameters
     ----------
     dialect : Dialect
     assumed : bool
-        Whether conditions that somebody wrote are taken as true, and all branches of what they guard are computed:
+        Whether conditions of the user's are taken as true, and all branches of what they guard are computed, which is
         how a statement is rehearsed.
     """
 
@@ -76,22 +75,22 @@ class Values:
         self.dialect, self.assumed = dialect, assumed
 
     def sql(self, value: Expression) -> str:
-        """An expression in the engine's words; its engine type is the dialect's for its type."""
+        """The SQL of an expression; its type in the engine is `dialect.type` of its type."""
         special = self.dialect.functions.get(value.op)
         if special is not None:
             return special(value, *map(self.sql, value.parts))
-        found: str = getattr(self, f"_{value.op}")(value)
-        return found
+        text: str = getattr(self, f"_{value.op}")(value)
+        return text
 
     def cast(self, value: Expression, name: str) -> str:
-        """An expression as a type of the engine's that holds it."""
+        """The SQL of an expression, cast to a type of the engine that holds its values."""
         if value.is_literal and value.type.kind == "integer":
             return f"CAST({value.value} AS {name})"
         text = self.sql(value)
         return text if self.dialect.type(value.type) == name else f"CAST({text} AS {name})"
 
     def _common(self, *values: Expression) -> list[str]:
-        """Whole numbers of different widths as the widest; other values as they are."""
+        """The SQL of expressions: integers in the widest of their types, other values as they are."""
         if not any(value.type.is_wide for value in values):
             return [self.sql(value) for value in values]
         return [self.cast(value, self.dialect.types["wide"]) for value in values]
@@ -100,21 +99,21 @@ class Values:
         return quoted_name(value.value)
 
     def _literal(self, value: Expression) -> str:
-        said, name = value.value, self.dialect.type(value.type)
-        if said is None:
+        content, name = value.value, self.dialect.type(value.type)
+        if content is None:
             return f"CAST(NULL AS {name})"
-        if isinstance(said, bool):
-            return "TRUE" if said else "FALSE"
-        if isinstance(said, int):
-            return f"CAST({said} AS {name})"
-        if isinstance(said, float):
-            return f"CAST('{said!r}' AS {name})"  # in quotes: else it would be a decimal number
-        if isinstance(said, datetime.datetime):
-            text = said.isoformat(sep=" ", timespec="microseconds")
+        if isinstance(content, bool):
+            return "TRUE" if content else "FALSE"
+        if isinstance(content, int):
+            return f"CAST({content} AS {name})"
+        if isinstance(content, float):
+            return f"CAST('{content!r}' AS {name})"  # in quotes, or it would be a decimal number
+        if isinstance(content, datetime.datetime):
+            text = content.isoformat(sep=" ", timespec="microseconds")
             return f"CAST({quoted(text)} AS {name})"
-        if isinstance(said, datetime.date):
-            return f"CAST({quoted(said.isoformat())} AS {name})"
-        return quoted(said)
+        if isinstance(content, datetime.date):
+            return f"CAST({quoted(content.isoformat())} AS {name})"
+        return quoted(content)
 
     # conditions
 
@@ -164,26 +163,26 @@ class Values:
         tests = " ".join(f"WHEN {self.sql(condition)} THEN {result}" for condition, result in branches)
         return f"CASE {tests} ELSE {last} END"
 
-    def _chosen(self, value: Expression) -> str:
+    def _first_value(self, value: Expression) -> str:
         name = self.dialect.type(value.type)
         return f"{value.op.upper()}({', '.join(self.cast(part, name) for part in value.parts)})"
 
-    _coalesce = _chosen
+    _coalesce = _first_value
 
     def _least(self, value: Expression) -> str:
-        """In the widest type, and then in that of the result, which a literal may bound."""
+        """Compute in the widest type, then cast to that of the result, whose range a literal may bound."""
         parts = self._common(*value.parts)
-        found = f"{value.op.upper()}({', '.join(parts)})"
+        text = f"{value.op.upper()}({', '.join(parts)})"
         wide = any(part.type.is_wide for part in value.parts)
-        return f"CAST({found} AS {self.dialect.type(value.type)})" if wide and not value.type.is_wide else found
+        return f"CAST({text} AS {self.dialect.type(value.type)})" if wide and not value.type.is_wide else text
 
     _greatest = _least
 
     def _clamp(self, value: Expression) -> str:
         this, low, high = self._common(*value.parts)
-        found = f"CASE WHEN {this} < {low} THEN {low} WHEN {this} > {high} THEN {high} ELSE {this} END"
+        text = f"CASE WHEN {this} < {low} THEN {low} WHEN {this} > {high} THEN {high} ELSE {this} END"
         wide = value.parts[0].type.is_wide
-        return f"CAST({found} AS {self.dialect.type(value.type)})" if wide and not value.type.is_wide else found
+        return f"CAST({text} AS {self.dialect.type(value.type)})" if wide and not value.type.is_wide else text
 
     # numbers
 
@@ -192,8 +191,8 @@ class Values:
         if value.type.kind == "integer" and any(part.type.is_wide for part in value.parts):
             wide = self.dialect.types["wide"]
             left, right = (self.cast(part, wide) for part in value.parts)
-            found = f"({left} {SIGNS[value.op]} {right})"
-            return found if name == wide else f"CAST({found} AS {name})"
+            text = f"({left} {SIGNS[value.op]} {right})"
+            return text if name == wide else f"CAST({text} AS {name})"
         left, right = (self.cast(part, name) for part in value.parts)
         return f"({left} {SIGNS[value.op]} {right})"
 
@@ -220,8 +219,8 @@ class Values:
     # dates and texts
 
     def _part(self, value: Expression) -> str:
-        found = f"EXTRACT({value.value} FROM {self.sql(value.parts[0])})"
-        return f"CAST(floor({found}) AS {self.dialect.types['integer']})"
+        text = f"EXTRACT({value.value} FROM {self.sql(value.parts[0])})"
+        return f"CAST(floor({text}) AS {self.dialect.types['integer']})"
 
     def _days(self, value: Expression) -> str:
         left, right = map(self.sql, value.parts)
@@ -239,8 +238,8 @@ class Values:
         return f"({' || '.join(map(self.sql, value.parts))})"
 
     def _place_in(self, value: Expression) -> str:
-        found = f"strpos({quoted(value.value)}, {self.sql(value.parts[0])})"
-        return f"CAST({found} AS {self.dialect.types['integer']})"
+        text = f"strpos({quoted(value.value)}, {self.sql(value.parts[0])})"
+        return f"CAST({text} AS {self.dialect.types['integer']})"
 
     # over many rows
 
@@ -255,8 +254,8 @@ class Values:
         rest = [self.sql(part) for part in value.parts[operands:]]
         by, order = rest[:several], rest[several:]
         frame = f" ORDER BY {', '.join(order)} ROWS UNBOUNDED PRECEDING" if ordered else ""
-        found = f"{function} OVER (PARTITION BY {', '.join(by)}{frame})"
-        return f"CAST({found} AS {self.dialect.type(value.type)})"
+        text = f"{function} OVER (PARTITION BY {', '.join(by)}{frame})"
+        return f"CAST({text} AS {self.dialect.type(value.type)})"
 
     def _over_sum(self, value: Expression) -> str:
         return self._over(value, f"SUM({self.sql(value.parts[0])})", 1)
@@ -272,30 +271,30 @@ class Values:
 
 
 def statement(query: rel.Relation, rows: Callable[[set[str]], str], dialect: Dialect, assumed: bool = False) -> str:
-    """A query as one SELECT.
+    """A query as one SELECT statement.
 
     Parameters
     ----------
     query : Relation
     rows : callable
-        The SELECT of the private rows with some of their columns, as they enter.
+        A function from names of columns to the SELECT of the private rows with these columns, cast to our types.
     dialect : Dialect
     assumed : bool
-        Whether conditions that somebody wrote are taken as true: see `Values`.
+        Whether conditions of the user's are taken as true: see `Values`.
     """
     return _Writer(query, rows, dialect, assumed).whole(query)
 
 
 class _Writer:
-    """Writes relations; one that is used twice is a common table expression."""
+    """Translates relations into SQL; a relation that is used twice becomes a common table expression."""
 
     def __init__(
         self, query: rel.Relation, rows: Callable[[set[str]], str], dialect: Dialect, assumed: bool = False
     ) -> None:
-        self.values, self.rows, self.needed = Values(dialect, assumed), rows, rel.needed(query)
+        self.values, self.rows, self.needed = Values(dialect, assumed), rows, rel.columns_used(query)
         self.uses: dict[int, int] = {}
-        for one in rel.walk(query):
-            for parent in rel.parents(one):
+        for relation in rel.walk(query):
+            for parent in rel.parents(relation):
                 self.uses[id(parent)] = self.uses.get(id(parent), 0) + 1
         self.common: dict[int, str] = {}
         self.texts: list[str] = []
@@ -305,50 +304,52 @@ class _Writer:
         last = self._select(query)
         return f"WITH {', '.join(self.texts)} {last}" if self.texts else last
 
-    def _source(self, one: rel.Relation) -> str:
-        """What stands behind FROM."""
-        if isinstance(one, rel.Public):
-            return quoted_name(one.name)
-        if id(one) in self.common:
-            return self.common[id(one)]
-        if self.uses.get(id(one), 0) > 1:
-            text = self._select(one)
-            name = self.common[id(one)] = f"step{len(self.common)}"
+    def _source(self, relation: rel.Relation) -> str:
+        """The SQL of a relation after FROM."""
+        if isinstance(relation, rel.Public):
+            return quoted_name(relation.name)
+        if id(relation) in self.common:
+            return self.common[id(relation)]
+        if self.uses.get(id(relation), 0) > 1:
+            text = self._select(relation)
+            name = self.common[id(relation)] = f"step{len(self.common)}"
             self.texts.append(f"{name} AS ({text})")
             return name
         self.numbers += 1
-        return f"({self._select(one)}) AS t{self.numbers}"
+        return f"({self._select(relation)}) AS t{self.numbers}"
 
-    def _select(self, one: rel.Relation) -> str:
-        used = [name for name in one.columns if name in self.needed[id(one)]]
-        if isinstance(one, rel.Rows):
-            return self.rows(set(used))
-        if isinstance(one, rel.Filter):
-            return self._from({name: one[name] for name in used}, one.parent, one.conditions)
-        if isinstance(one, rel.Select):
-            return self._from({name: one.values[name] for name in used}, one.parent)
-        if isinstance(one, rel.Aggregate):
-            values = {name: one.numbers.get(name, one[name]) for name in one.columns if name in used or name in one.by}
-            group = f" GROUP BY {', '.join(map(quoted_name, one.by))}" if one.by else ""
-            return self._from(values, one.parent) + group
-        if isinstance(one, rel.Union):
-            sides = (self._from(self._widened(one, side, used), side) for side in (one.left, one.right))
+    def _select(self, relation: rel.Relation) -> str:
+        names = [name for name in relation.columns if name in self.needed[id(relation)]]
+        if isinstance(relation, rel.Rows):
+            return self.rows(set(names))
+        if isinstance(relation, rel.Filter):
+            return self._from({name: relation[name] for name in names}, relation.parent, relation.conditions)
+        if isinstance(relation, rel.Select):
+            return self._from({name: relation.values[name] for name in names}, relation.parent)
+        if isinstance(relation, rel.Aggregate):
+            columns = [name for name in relation.columns if name in names or name in relation.by]
+            values = {name: relation.numbers.get(name, relation[name]) for name in columns}
+            group = f" GROUP BY {', '.join(map(quoted_name, relation.by))}" if relation.by else ""
+            return self._from(values, relation.parent) + group
+        if isinstance(relation, rel.Union):
+            sides = (self._from(self._widened(relation, side, names), side) for side in (relation.left, relation.right))
             return " UNION ALL ".join(sides)
-        if isinstance(one, rel.Join):
-            return self._join(one, used)
-        return self._from({name: one[name] for name in used}, one)
+        if isinstance(relation, rel.Join):
+            return self._join(relation, names)
+        return self._from({name: relation[name] for name in names}, relation)
 
-    def _widened(self, one: rel.Union, side: rel.Relation, used: list[str]) -> dict[str, Expression]:
-        """The columns of one side of a union in types that hold both sides'."""
-        wide = {name for name in used if one.columns[name].is_wide and not side.columns[name].is_wide}
+    def _widened(self, relation: rel.Union, side: rel.Relation, names: list[str]) -> dict[str, Expression]:
+        """The columns of one side of a union, cast to types that hold the values of both sides."""
+        wide = {name for name in names if relation.columns[name].is_wide and not side.columns[name].is_wide}
         return {
-            name: Expression("widen", one.columns[name], (side[name],)) if name in wide else side[name] for name in used
+            name: Expression("widen", relation.columns[name], (side[name],)) if name in wide else side[name]
+            for name in names
         }
 
     def _from(
         self, values: Mapping[str, Expression], parent: rel.Relation, conditions: tuple[Expression, ...] = ()
     ) -> str:
-        """A SELECT of values of a relation; filters below it become its WHERE."""
+        """A SELECT of values of a relation; filters directly below it become its WHERE clause."""
         tests = [self.values.sql(condition) for condition in conditions]
         while isinstance(parent, rel.Filter) and self.uses.get(id(parent), 0) <= 1:
             tests = [*(self.values.sql(condition) for condition in parent.conditions), *tests]
@@ -361,17 +362,17 @@ class _Writer:
         text = self.values.sql(value)
         return text if value.op == "column" and value.value == name else f"{text} AS {quoted_name(name)}"
 
-    def _join(self, one: rel.Join, used: list[str]) -> str:
-        left, right = self._source(one.left), self._source(one.right)
-        on = " AND ".join(map(self.values.sql, one.on))
-        named = ", ".join(map(quoted_name, used)) or "1 AS one"
-        if one.how in ("semi", "anti"):
-            sign = "" if one.how == "semi" else "NOT "
+    def _join(self, relation: rel.Join, names: list[str]) -> str:
+        left, right = self._source(relation.left), self._source(relation.right)
+        on = " AND ".join(map(self.values.sql, relation.on))
+        named = ", ".join(map(quoted_name, names)) or "1 AS one"
+        if relation.how in ("semi", "anti"):
+            sign = "" if relation.how == "semi" else "NOT "
             return f"SELECT {named} FROM {left} WHERE {sign}EXISTS (SELECT 1 FROM {right} WHERE {on})"
-        return f"SELECT {named} FROM {left} {one.how.upper()} JOIN {right} ON {on}"
+        return f"SELECT {named} FROM {left} {relation.how.upper()} JOIN {right} ON {on}"
 
 
 def with_table(name: str, rows: str, sql: str) -> str:
-    """A statement in which a table of this name is these rows."""
+    """Put a common table expression in front of a statement."""
     first = f"WITH {quoted_name(name)} AS ({rows})"
     return f"{first}, {sql.removeprefix('WITH ')}" if sql.startswith("WITH ") else f"{first} {sql}"

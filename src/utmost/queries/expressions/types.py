@@ -1,6 +1,6 @@
-"""Types of values: a kind, and of numbers the range in which every value provably lies.
+"""Types of values: a kind, and for numbers a range in which every value provably lies.
 
-There are few kinds, all of them wide: whole numbers are computed in 64 bits where their range fits and in 128 bits (or
+There are few kinds, all of them wide: integers are computed in 64 bits where their range fits and in 128 bits (or
 decimal numbers of that many digits) otherwise; all other numbers are 64-bit floats that are never NaN.
 """
 
@@ -11,41 +11,41 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["integer", "float", "text", "boolean", "date", "timestamp", "instant", "opaque"]
-"""An instant is a time with a time zone: a moment, whatever clock showed it. Of an opaque value one can only ask
-whether it is null."""
+"""An instant is a time with a time zone: a moment, independent of the clock that showed it. For an opaque value a query
+can only ask whether it is null."""
 INT64 = (-(2**63), 2**63 - 1)
 UINT64 = (0, 2**64 - 1)
 WIDEST = 2**126
-"""Whole numbers beyond this are computed by no engine here."""
+"""Bound on the size of integers in every computation."""
 MOST_ROWS = 2**48
-"""No table has more rows than this."""
+"""Bound on the number of rows of a table."""
 MOST_DIGITS = 300
-"""Floats in arithmetic lie below 10 to this, and are multiples of 10 to minus this: far from overflow and underflow,
-at which PostgreSQL stops."""
+"""In arithmetic, floats are below 10 to this power, and multiples of 10 to minus this power: far from overflow and
+underflow, at which PostgreSQL stops."""
 
 
 @dataclass(frozen=True)
 class Type:
-    """What a value is.
+    """The type of a value.
 
     Attributes
     ----------
     kind : Kind
-        What it can be compared with.
+        Values of one kind can be compared.
     name : str
-        The type in the table, or of what is computed, as people read it.
+        The name of the type, of a stored or computed value, for messages.
     low, high : number
-        Of numbers: between which ones every value lies that is not null. Floats may be infinite, but are never NaN.
+        For numbers: bounds on every value that is not null. Floats may be infinite, but are never NaN.
     fine : float
-        Of floats: every value is a multiple of 10 to this, or infinite; -inf where nothing is known.
+        For floats: every value is a multiple of 10 to this power, or infinite; -inf where nothing is known.
     single : bool
-        Whether it is a column of 32-bit floats: a number that is written beside it is the nearest of these.
+        Whether it is a column of 32-bit floats: a literal that is compared with it is rounded to the nearest of these.
     rounded : bool
-        Whether the engine's numbers hold more digits than a float: decimals and whole numbers of 128 bits.
+        Whether the engine's numbers have more digits than a float: decimals and integers of 128 bits.
     undeclared : bool
-        Whether it is text whose type nobody declared: a comparison may read it as something else.
+        Whether it is text without a declared type: a comparison may cast it.
     total : bool
-        Whether it is a sum over rows already, so that a sum of such sums is bounded alike.
+        Whether it is a sum over rows already, so that a sum of such sums has the same bound.
     """
 
     kind: Kind
@@ -68,12 +68,12 @@ class Type:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it is a whole number that 64 bits may not hold."""
+        """Whether it is an integer that may not fit into 64 bits."""
         return self.kind == "integer" and not (INT64[0] <= self.low and self.high <= INT64[1])
 
     @property
     def digits(self) -> tuple[float, float]:
-        """Logarithms to base 10: of the largest size, and of what every value is a multiple of."""
+        """Logarithms to base 10 of the largest absolute value, and of the number that every value is a multiple of."""
         largest = max(abs(self.low), abs(self.high))
         if self.kind == "integer":
             return math.log10(largest) if largest > 1 else 0.0, 0.0
@@ -90,17 +90,17 @@ FINITE = Type("float", "float64", -1.7976931348623157e308, 1.7976931348623157e30
 
 
 def integer(low: int, high: int, name: str = "int64", total: bool = False) -> Type:
-    """Whole numbers from one to another."""
+    """The type of integers between two bounds."""
     return Type("integer", name, low, high, 0.0, total=total)
 
 
 def real(low: float, high: float, fine: float = -math.inf) -> Type:
-    """Floats from one to another, multiples of 10 to `fine`."""
+    """The type of floats between two bounds that are multiples of 10 to the power `fine`."""
     return Type("float", "float64", float(low), float(high), fine)
 
 
 def hull(*types: Type) -> Type:
-    """A type that holds the values of all of some: numbers of one kind, or values of one kind."""
+    """The smallest type that contains several types, all of numbers or all of one kind."""
     first = types[0]
     if not first.is_number:
         return first
@@ -110,6 +110,6 @@ def hull(*types: Type) -> Type:
     return real(low, high, min(t.digits[1] for t in types))
 
 
-def declared(kind: Type) -> Type:
-    """The type of a value that is computed of a column: not 32 bits any more, and not undeclared."""
+def computed_type(kind: Type) -> Type:
+    """The type of a value computed from one of this type: no longer of 32 bits, and no longer undeclared."""
     return replace(kind, single=False, undeclared=False) if kind.single or kind.undeclared else kind

@@ -1,7 +1,7 @@
-"""Values of a row, and the rules by which they are made so that no engine can fail in computing them.
+"""Make expressions of the values of a row that no engine can fail to compute.
 
-Every function here makes an `Expression` whose type says in which range it provably lies. What cannot be made so that
-it is total is refused with `NotRowWise`: the reason is public, for it follows from types and literals alone.
+Every function here makes an `Expression` whose type says in which range it provably lies. An operation that cannot be
+made total is refused with `NotRowWise`; the refusal is public, for it follows from types and literals alone.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from utmost.queries.expressions.types import (
     TIMESTAMP,
     WIDEST,
     Type,
-    declared,
+    computed_type,
     hull,
     integer,
     real,
 )
 
 LARGEST, SMALLEST = 1e18, 1e-18
-"""In arithmetic that people write, floats are cut to the one in size, and are 0 where they are below the other."""
+"""In a user's arithmetic, floats are clamped to ±1e18, and flushed to 0 below 1e-18 where they are factors."""
 FLOAT_DIGITS = 17
 PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 PART_RANGES = {
@@ -47,7 +47,7 @@ PART_RANGES = {
     **{"hour": (0, 23), "minute": (0, 59), "second": (0, 60)},
 }
 FIRST_DAY, LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
-"""Dates and times enter between these; others, infinite ones among them, are null."""
+"""Dates and times outside of these days, infinite ones included, are null."""
 OF_INSTANTS = (
     "a part of a time with a time zone is another in every zone; compare with a moment: "
     "seen >= '2026-01-31 12:00:00+01:00'."
@@ -57,17 +57,17 @@ LETTERS = ("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A value of a row, or of many.
+    """A value computed from one row, or aggregated from many.
 
     Attributes
     ----------
     op : str
-        What makes it; see `expressions.sql` for all of them.
+        The operation; `expressions.sql` has a method for each.
     type : Type
     parts : tuple of Expression
-        What it is made of.
+        The operands.
     value : any
-        A literal's value, a column's name, or what else the operation needs to know, such as a part of a date.
+        A literal's value, a column's name, or another argument of the operation, such as the part of a date.
     """
 
     op: str
@@ -100,16 +100,16 @@ class Expression:
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is written in the query, and not null."""
+        """Whether it is a literal, and not null."""
         return self.op == "literal" and self.value is not None
 
     def walk(self) -> Iterator[Expression]:
-        """It and everything it is made of, each once."""
+        """The expression and all of its subexpressions, each once."""
         waiting, seen = [self], {id(self)}
         while waiting:
-            one = waiting.pop()
-            yield one
-            fresh = [part for part in one.parts if id(part) not in seen]
+            current = waiting.pop()
+            yield current
+            fresh = [part for part in current.parts if id(part) not in seen]
             seen.update(map(id, fresh))
             waiting += fresh
 
@@ -118,7 +118,7 @@ class Expression:
 
 
 def literal(value: Any) -> Expression:
-    """A value as it is written: an int, a float, a str, a bool, a date, or a time with a zone or without."""
+    """A literal: an int, a float, a str, a bool, a date, or a time with or without a zone."""
     if isinstance(value, bool):
         return Expression("literal", BOOLEAN, value=value)
     if isinstance(value, int):
@@ -128,7 +128,7 @@ def literal(value: Any) -> Expression:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidInput(f"{shown(value)} is no number to compare with; give a finite one.")
-        value += 0.0  # one 0 of two
+        value += 0.0  # turns -0.0 into 0.0
         size = math.log10(abs(value)) if value else 0.0
         return Expression("literal", real(value, value, min(0.0, size - FLOAT_DIGITS)), value=value)
     if isinstance(value, str):
@@ -145,12 +145,12 @@ def literal(value: Any) -> Expression:
 
 
 def null(kind: Type) -> Expression:
-    """Nothing, of a type."""
-    return Expression("literal", declared(kind))
+    """The null value of a type."""
+    return Expression("literal", computed_type(kind))
 
 
 def number_from_text(text: str) -> Expression:
-    """A number as it is written in SQL: whole if it is written so, else a float."""
+    """A numeric literal of SQL: an integer if it is written without point and exponent, else a float."""
     try:
         exact = Decimal(text)
     except ArithmeticError:
@@ -164,9 +164,10 @@ def number_from_text(text: str) -> Expression:
 
 
 def nearest_single(value: float) -> float:
-    """The nearest 32-bit float to a number, which is what a column of them holds for it; itself where it is too large.
+    """The 32-bit float nearest to a number, or the number itself where it is too large.
 
-    `speed = 0.1` is then true of the 0.1 of a column of 32 bits, as in DuckDB.
+    Literals that are compared with a column of 32-bit floats are rounded by it, so that `speed = 0.1` is true for the
+    0.1 in such a column, as in DuckDB.
     """
     with np.errstate(over="ignore", under="ignore"):
         single = float(np.float32(value))
@@ -177,12 +178,12 @@ def nearest_single(value: float) -> float:
 
 
 def all_of(*conditions: Expression) -> Expression:
-    """That all of some conditions are true, in a balanced tree, so that a long list is not a deep one."""
+    """The conjunction of conditions, as a balanced tree, so that a long list does not nest deeply."""
     return _joined("and", conditions)
 
 
 def any_of(*conditions: Expression) -> Expression:
-    """That one of some conditions is true."""
+    """The disjunction of conditions, as a balanced tree."""
     return _joined("or", conditions)
 
 
@@ -195,12 +196,12 @@ def _joined(op: str, conditions: Sequence[Expression]) -> Expression:
 
 
 def is_null(value: Expression) -> Expression:
-    """Whether there is no value."""
+    """Whether a value is null."""
     return Expression("is_null", BOOLEAN, (value,))
 
 
-def is_known(value: Expression) -> Expression:
-    """Whether there is a value."""
+def is_not_null(value: Expression) -> Expression:
+    """Whether a value is not null."""
     return Expression("not_null", BOOLEAN, (value,))
 
 
@@ -209,20 +210,20 @@ def is_infinite(value: Expression) -> Expression:
     return Expression("infinite", BOOLEAN, (value,))
 
 
-def of_user(condition: Expression) -> Expression:
-    """A condition that somebody wrote; a rehearsal takes it as true, so that what it guards is rehearsed, too."""
+def user_condition(condition: Expression) -> Expression:
+    """Mark a condition of the user's: a rehearsal takes it as true, so that what it guards is rehearsed, too."""
     return Expression("condition", BOOLEAN, (condition,))
 
 
 def compare(sign: str, left: Expression, right: Expression) -> Expression:
-    """A comparison of two values of one kind: =, <>, <, <=, >, >=, or "same": equal, or both null."""
-    left, right = alike(left, right)
+    """A comparison of two values of one kind by =, <>, <, <=, >, >=, or "same" (equal, or both null)."""
+    left, right = cast_to_common(left, right)
     return Expression("compare", BOOLEAN, (left, right), value=sign)
 
 
 def is_in(value: Expression, options: Sequence[Expression]) -> Expression:
-    """Whether a value is one of some, each compared in a type that holds both."""
-    pairs = [alike(value, option) for option in options]
+    """Whether a value equals one of several, each compared in a type that holds both."""
+    pairs = [cast_to_common(value, option) for option in options]
     lists: dict[tuple[str, bool], tuple[Expression, list[Expression]]] = {}
     for left, right in pairs:
         lists.setdefault((left.type.name, right.type.is_wide), (left, []))[1].append(right)
@@ -230,7 +231,7 @@ def is_in(value: Expression, options: Sequence[Expression]) -> Expression:
 
 
 def like(value: Expression, pattern: Expression, any_case: bool = False) -> Expression:
-    """Whether a text has a fixed pattern, in which % stands for any characters and _ for one."""
+    """Whether a text matches a fixed pattern, in which % stands for any characters and _ for one."""
     if value.type.kind != "text" or not pattern.is_literal or not isinstance(pattern.value, str):
         raise NotRowWise("LIKE compares a column of text with a fixed pattern, as in \"town LIKE 'New%'\".")
     if "\\" in pattern.value:
@@ -246,14 +247,14 @@ def text_test(name: str, value: Expression, part: Expression) -> Expression:
 
 
 def case(branches: Sequence[tuple[Expression, Expression]], default: Expression | None = None) -> Expression:
-    """The value of the first condition that is true; else the default, or null."""
-    made = alternatives([value for _, value in branches] + ([] if default is None else [default]))
-    default = null(made[0].type) if default is None else made[-1]
-    known = [value for value in (*made, default) if value.op != "literal" or value.value is not None]
-    kind = declared(hull(*(value.type for value in known)) if known else default.type)
-    if known and kind.kind == "integer":  # some of the sums over rows, and 0 for others, are bounded as all of them are
-        kind = replace(kind, total=all(one.type.total or (one.is_literal and one.value == 0) for one in known))
-    parts = [part for (condition, _), value in zip(branches, made, strict=False) for part in (condition, value)]
+    """The value that belongs to the first true condition; else the default, or null."""
+    results = cast_all_to_common([value for _, value in branches] + ([] if default is None else [default]))
+    default = null(results[0].type) if default is None else results[-1]
+    non_null = [value for value in (*results, default) if value.op != "literal" or value.value is not None]
+    kind = computed_type(hull(*(value.type for value in non_null)) if non_null else default.type)
+    if non_null and kind.kind == "integer":  # a choice among sums over rows and 0 has the bound of these sums
+        kind = replace(kind, total=all(one.type.total or (one.is_literal and one.value == 0) for one in non_null))
+    parts = [part for (condition, _), value in zip(branches, results, strict=False) for part in (condition, value)]
     return Expression("case", kind, (*parts, default))
 
 
@@ -263,36 +264,36 @@ def where(condition: Expression, value: Expression, otherwise: Expression | None
 
 
 def coalesce(*values: Expression) -> Expression:
-    """The first that is not null."""
-    made = alternatives(values)
-    return Expression("coalesce", declared(hull(*(one.type for one in made))), tuple(made))
+    """The first value that is not null."""
+    operands = cast_all_to_common(values)
+    return Expression("coalesce", computed_type(hull(*(one.type for one in operands))), tuple(operands))
 
 
 def least(*values: Expression) -> Expression:
-    """The least number or date of those that are not null."""
+    """The least of several numbers or dates, nulls left out."""
     return _extreme("least", values, min)
 
 
 def greatest(*values: Expression) -> Expression:
-    """The greatest number or date of those that are not null."""
+    """The greatest of several numbers or dates, nulls left out."""
     return _extreme("greatest", values, max)
 
 
-def _extreme(op: str, values: Sequence[Expression], chosen: Callable[..., Any]) -> Expression:
-    made = alternatives(values)
-    if made[0].type.kind not in ("integer", "float", "date"):
+def _extreme(op: str, values: Sequence[Expression], extreme: Callable[..., Any]) -> Expression:
+    operands = cast_all_to_common(values)
+    if operands[0].type.kind not in ("integer", "float", "date"):
         raise NotRowWise(f"engines order texts differently; {op} takes numbers or dates.")
-    kind = declared(hull(*(one.type for one in made)))
-    written = [one.value for one in made if one.is_literal]  # never null, so it bounds the whole
-    if kind.is_number and written:
-        low, high = (kind.low, chosen(written)) if op == "least" else (chosen(written), kind.high)
+    kind = computed_type(hull(*(one.type for one in operands)))
+    literals = [one.value for one in operands if one.is_literal]  # never null, so they bound the result
+    if kind.is_number and literals:
+        low, high = (kind.low, extreme(literals)) if op == "least" else (extreme(literals), kind.high)
         low, high = min(low, high), max(low, high)
         kind = integer(int(low), int(high)) if kind.kind == "integer" else real(low, high, kind.fine)
-    return Expression(op, kind, tuple(made))
+    return Expression(op, kind, tuple(operands))
 
 
 def clamp(value: Expression, low: float, high: float) -> Expression:
-    """A number cut to a range; null stays null."""
+    """A number clamped to a range; null stays null."""
     if value.type.kind == "integer":
         low, high = int(low), int(high)
         kind = integer(min(max(int(value.type.low), low), high), max(min(int(value.type.high), high), low))
@@ -305,11 +306,11 @@ def clamp(value: Expression, low: float, high: float) -> Expression:
 # ---- values of one kind ----
 
 
-def alike(left: Expression, right: Expression) -> tuple[Expression, Expression]:
-    """Two values as one kind, in a type that holds both.
+def cast_to_common(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    """Cast two values to a common kind, in types in which they can be compared.
 
-    Undeclared text is read as what it is compared with, and a literal as what the column is. Whole numbers are compared
-    as such; numbers of which one is a float, as floats.
+    Undeclared text is cast to the kind of the other value, a literal to the kind of the column. Two integers stay
+    integers; if one of two numbers is a float, both become floats.
     """
     left, right = _declared_as(left, right), _declared_as(right, left)
     left, right = _written_as(left, right), _written_as(right, left)
@@ -331,32 +332,32 @@ def alike(left: Expression, right: Expression) -> tuple[Expression, Expression]:
     return _as_double(left, single), _as_double(right, single)
 
 
-def _declared_as(one: Expression, other: Expression) -> Expression:
-    """Undeclared text as the kind of what it is compared with."""
-    if not one.type.undeclared or other.type.kind in ("text", "instant", "opaque"):
-        return one
-    return try_cast(one, "float64" if other.type.is_number else other.type.kind)
+def _declared_as(value: Expression, other: Expression) -> Expression:
+    """Cast undeclared text to the kind of the value that it is compared with."""
+    if not value.type.undeclared or other.type.kind in ("text", "instant", "opaque"):
+        return value
+    return try_cast(value, "float64" if other.type.is_number else other.type.kind)
 
 
-def _written_as(one: Expression, other: Expression) -> Expression:
-    """A literal of text or a date as the date, time or moment it is compared with."""
-    written = one.is_literal and one.type.kind in ("text", "date", "timestamp")
-    if not written or one.type.kind == other.type.kind:
-        return one
+def _written_as(value: Expression, other: Expression) -> Expression:
+    """Cast a literal text or date to a date, time or instant, if it is compared with one."""
+    is_convertible = value.is_literal and value.type.kind in ("text", "date", "timestamp")
+    if not is_convertible or value.type.kind == other.type.kind:
+        return value
     if other.type.kind == "instant":
-        return _moment(one)
-    if other.type.kind == "timestamp" or (other.type.kind == "date" and one.type.kind == "text"):
-        return dated(one, other.type.kind)
-    return one
+        return _moment(value)
+    if other.type.kind == "timestamp" or (other.type.kind == "date" and value.type.kind == "text"):
+        return date_literal(value, other.type.kind)
+    return value
 
 
-def _require_holdable(one: Expression, other: Expression) -> None:
-    """Refuse a whole number that the column it is compared with cannot hold."""
-    if one.is_literal and one.type.is_wide and not other.is_literal:
-        if other.type.low >= 0 and other.type.is_wide and 0 <= one.value <= other.type.high:
+def _require_holdable(value: Expression, other: Expression) -> None:
+    """Refuse an integer literal outside the range of the column that it is compared with."""
+    if value.is_literal and value.type.is_wide and not other.is_literal:
+        if other.type.low >= 0 and other.type.is_wide and 0 <= value.value <= other.type.high:
             return
         raise InvalidInput(
-            f"{one.value} is more or less than {other.type} can hold; compare with a number it can hold."
+            f"{value.value} is more or less than {other.type} can hold; compare with a number it can hold."
         )
 
 
@@ -366,17 +367,17 @@ def _as_double(value: Expression, single: bool) -> Expression:
     return to_float(value)
 
 
-def alternatives(values: Sequence[Expression]) -> list[Expression]:
-    """Values of one kind, of which one is taken."""
-    made = list(values)
-    first = made[0]
-    for place, other in enumerate(made[1:], 1):
-        first, made[place] = alike(first, other)
-    return [alike(one, first)[0] for one in made]
+def cast_all_to_common(values: Sequence[Expression]) -> list[Expression]:
+    """Cast values to a common kind, such as the branches of a CASE."""
+    operands = list(values)
+    first = operands[0]
+    for place, other in enumerate(operands[1:], 1):
+        first, operands[place] = cast_to_common(first, other)
+    return [cast_to_common(one, first)[0] for one in operands]
 
 
-def dated(value: Expression, kind: str) -> Expression:
-    """A literal of text or a date as a date or time: public, so a wrong one is an error."""
+def date_literal(value: Expression, kind: str) -> Expression:
+    """Cast a literal text or date to a date or time; it is public, so a malformed one raises `InvalidInput`."""
     text = value.value.isoformat() if isinstance(value.value, datetime.date) else str(value.value)
     try:
         if kind == "date":
@@ -391,7 +392,7 @@ def dated(value: Expression, kind: str) -> Expression:
 
 
 def _moment(value: Expression) -> Expression:
-    """A literal as a moment, which needs to say in which zone its clock is."""
+    """Cast a literal to an instant; it must contain a zone offset."""
     text = value.value.isoformat() if isinstance(value.value, datetime.date) else str(value.value)
     try:
         moment = datetime.datetime.fromisoformat(text)
@@ -419,7 +420,7 @@ def to_float(value: Expression) -> Expression:
 
 
 def to_integer(value: Expression) -> Expression:
-    """A float without a fraction as a whole number; its range must fit 64 bits."""
+    """A float without a fraction as an integer; its range must fit into 64 bits."""
     low, high = value.type.low, value.type.high
     if not (INT64[0] <= low and high < 2**63):
         raise NotRowWise(f"a number up to {high:g} in size may not fit a whole number of 64 bits.")
@@ -427,7 +428,7 @@ def to_integer(value: Expression) -> Expression:
 
 
 def try_cast(value: Expression, target: str) -> Expression:
-    """A value as another type, null where it does not fit or cannot be read; NaN and infinities of text are null.
+    """Cast a value to another type; null where it does not fit, also for text that says NaN or infinity.
 
     Parameters
     ----------
@@ -435,7 +436,7 @@ def try_cast(value: Expression, target: str) -> Expression:
     target : str
         int8 to int64, float64, decimal(p, s), string, boolean, date or timestamp.
     """
-    source, kind = value.type, type_named(target)
+    source, kind = value.type, type_from_name(target)
     if source.kind == "opaque":
         raise NotRowWise(f"TRY_CAST cannot read {source}; leave that column out.")
     if "instant" in (source.kind, kind.kind):
@@ -451,8 +452,8 @@ def try_cast(value: Expression, target: str) -> Expression:
         return value if kind.kind == "text" else Expression("read", kind, (value,), value=target)
     if source.kind == kind.kind and source.kind in ("boolean", "date", "timestamp"):
         return value
-    if kind.kind == "text":  # of two 0 one: nothing else tells them apart, and no order of rows does
-        return Expression("to_text", TEXT, (one_zero(value) if source.kind == "float" else value,))
+    if kind.kind == "text":  # -0.0 becomes 0.0, because engines write it differently
+        return Expression("to_text", TEXT, (with_one_zero(value) if source.kind == "float" else value,))
     if source.is_number or source.kind == "boolean":
         return _number_as(value, target, kind)
     if {source.kind, kind.kind} == {"date", "timestamp"}:
@@ -460,8 +461,8 @@ def try_cast(value: Expression, target: str) -> Expression:
     raise NotRowWise(f"a cast from {source} to {kind} is not known here; compare the value itself.")
 
 
-def one_zero(value: Expression) -> Expression:
-    """A float with one 0 of two: engines group, sort and write 0.0 and -0.0 in different ways."""
+def with_one_zero(value: Expression) -> Expression:
+    """A float with 0.0 in place of -0.0: engines group, sort and write the two in different ways."""
     return where(compare("=", value, literal(0.0)), literal(0.0), value)
 
 
@@ -473,34 +474,34 @@ def _number_as(value: Expression, target: str, kind: Type) -> Expression:
     if kind.kind == "boolean":
         return compare("<>", value, literal(0))
     if kind.kind == "integer":
-        if source.kind == "float":  # rounded as DuckDB does, halves to even
+        if source.kind == "float":  # rounded half to even, as in DuckDB
             value = Expression("round_even", source, (value,))
-        return fitting(value, int(kind.low), int(kind.high))
+        return as_integer_within(value, int(kind.low), int(kind.high))
     if kind.kind == "float":
         return to_float(value) if target == "float64" else Expression("decimal", kind, (to_float(value),), value=target)
     raise NotRowWise(f"a cast from {source} to {kind} is not known here; compare the value itself.")
 
 
-def fitting(value: Expression, low: int, high: int) -> Expression:
-    """A number as a whole one of a range; null where it lies outside."""
+def as_integer_within(value: Expression, low: int, high: int) -> Expression:
+    """A number as an integer within a range; null where it lies outside."""
     if value.type.kind == "float":
         inside = compare(">=", value, literal(float(low))) & compare("<", value, literal(float(high + 1)))
-        made = where(inside, value)
-        bounded = Expression(made.op, real(float(low), math.nextafter(float(high + 1), 0), 0.0), made.parts)
+        selection = where(inside, value)
+        bounded = Expression(selection.op, real(float(low), math.nextafter(float(high + 1), 0), 0.0), selection.parts)
         return Expression("to_integer", integer(low, high), (bounded,))
     if low <= value.type.low and value.type.high <= high:
         return value
     inside = _ordered(value, ">=", low) & _ordered(value, "<=", high)
-    made = where(inside, value)
-    return Expression(made.op, integer(low, high), made.parts)
+    selection = where(inside, value)
+    return Expression(selection.op, integer(low, high), selection.parts)
 
 
 def _ordered(value: Expression, sign: str, bound: int) -> Expression:
     return Expression("compare", BOOLEAN, (value, literal(bound)), value=sign)
 
 
-def type_named(name: str) -> Type:
-    """A type that a TRY_CAST names."""
+def type_from_name(name: str) -> Type:
+    """The type with a name, such as "int64" or "decimal(18, 2)"; raises `InvalidInput` if there is none."""
     sizes = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
     if name in sizes:
         half = 2 ** (sizes[name] - 1)
@@ -510,28 +511,28 @@ def type_named(name: str) -> Type:
         if not (1 <= digits <= 38 and 0 <= scale <= digits):
             raise InvalidInput(f"there is no type {name}; a DECIMAL has 1 to 38 digits.")
         return decimal(digits, scale)
-    known = {"float64": FINITE, "float": FINITE, "string": TEXT, "text": TEXT, "boolean": BOOLEAN, "date": DATE}
-    known |= {"timestamp": TIMESTAMP, "timestamp(6)": TIMESTAMP}
-    if name not in known:
+    types = {"float64": FINITE, "float": FINITE, "string": TEXT, "text": TEXT, "boolean": BOOLEAN, "date": DATE}
+    types |= {"timestamp": TIMESTAMP, "timestamp(6)": TIMESTAMP}
+    if name not in types:
         raise InvalidInput(f"there is no type {name} to read as; use BIGINT, DOUBLE, DECIMAL(p, s), TEXT or DATE.")
-    return known[name]
+    return types[name]
 
 
 def decimal(digits: int, scale: int) -> Type:
-    """Decimal numbers, which enter as floats."""
+    """The type of a decimal column, whose numbers are cast to floats."""
     most = 10.0 ** (digits - scale)
     return Type("float", f"decimal({digits}, {scale})", -most, most, -scale - FLOAT_DIGITS, rounded=True)
 
 
-# ---- arithmetic of whole numbers, as questions need it ----
+# ---- arithmetic of integers, for the statements of queries ----
 
 
 def _whole_numbers(op: str, left: Expression, right: Expression | int) -> Expression:
-    """A sum, difference or product of whole numbers, in a type that holds it whatever they are."""
+    """A sum, difference or product of integers, in a type that holds it for all values of the operands."""
     right = literal(right) if isinstance(right, int) else right
     assert left.type.kind == right.type.kind == "integer", "arithmetic of whole numbers has whole numbers"
-    found = _corners(op, left.type, right.type)
-    low, high = int(min(found)), int(max(found))
+    corners = _corners(op, left.type, right.type)
+    low, high = int(min(corners)), int(max(corners))
     if max(-low, high) > WIDEST:
         raise NotRowWise("this product may not fit 128 bits; choose a coarser grid or a narrower range.")
     return Expression(op, integer(low, high), (left, right))
@@ -545,7 +546,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _corners(op: str, left: Type, right: Type) -> list[Any]:
-    """The operation at the ends of both ranges: it is monotone in each, also when floats are rounded."""
+    """The operation at the ends of both ranges, which bound it: it is monotone in each operand, also when rounded."""
     return [ARITHMETIC[op](a, b) for a, b in itertools.product((left.low, left.high), (right.low, right.high))]
 
 
@@ -553,25 +554,26 @@ def _corners(op: str, left: Type, right: Type) -> list[Any]:
 
 
 def arithmetic(op: str, left: Expression, right: Expression) -> Expression:
-    """A sum, difference or product of floats that neither overflows nor underflows; `NotRowWise` if it might.
+    """A sum, difference or product of floats that cannot overflow or underflow; raises `NotRowWise` if it could.
 
-    Operands of unknown size are cut to 1e18 first; factors also to 0 below 1e-18, for only a product becomes too small.
+    Operands of unknown size are clamped to ±1e18 first. Factors below 1e-18 are also flushed to 0, because only a
+    product can underflow.
     """
     if op == "multiply" and left.is_literal and not right.is_literal:
         left, right = right, left
     grows = op != "multiply" or (right.is_literal and abs(right.value) >= 1)
     left, right = _computable(left, grows), _computable(right, grows)
-    (large, fine), (others, finer) = left.type.digits, right.type.digits
+    (large, fine), (other_large, other_fine) = left.type.digits, right.type.digits
     if op == "multiply":
-        digits, multiple = large + others, fine if grows else fine + finer
+        digits, multiple = large + other_large, fine if grows else fine + other_fine
     else:
-        digits, multiple = max(large, others) + 0.31, min(fine, finer)
-    found = _corners(op, left.type, right.type)
-    return _sized(op, (left, right), digits, multiple, min(found), max(found))
+        digits, multiple = max(large, other_large) + 0.31, min(fine, other_fine)
+    corners = _corners(op, left.type, right.type)
+    return _sized(op, (left, right), digits, multiple, min(corners), max(corners))
 
 
 def divide(value: Expression, by: Expression | float) -> Expression:
-    """A float divided by a number that is written, or by one that is 1 or more."""
+    """A float divided by a literal, or by a number that is at least 1."""
     by = to_float(by if isinstance(by, Expression) else literal(float(by)))
     grows = by.is_literal and abs(by.value) <= 1
     value = _computable(value, grows)
@@ -581,14 +583,14 @@ def divide(value: Expression, by: Expression | float) -> Expression:
         raise NotRowWise("a division is by a fixed number, as in hours / 24: a column may hold 0.")
     smallest, most = (by.value, by.value) if by.is_literal else (by.type.low, by.type.high)
     large, fine = value.type.digits
-    found = [a / b for a, b in itertools.product((value.type.low, value.type.high), (smallest, most))]
+    quotients = [a / b for a, b in itertools.product((value.type.low, value.type.high), (smallest, most))]
     return _sized(
         "divide",
         (value, by),
         large - math.log10(abs(smallest)),
         fine if grows else fine - math.log10(abs(most)) - FLOAT_DIGITS,
-        min(found),
-        max(found),
+        min(quotients),
+        max(quotients),
     )
 
 
@@ -600,57 +602,57 @@ def _sized(op: str, parts: tuple[Expression, ...], digits: float, fine: float, l
     return Expression(op, real(low, high, fine), parts)
 
 
-def negated(value: Expression) -> Expression:
-    """A float with the other sign."""
+def negate(value: Expression) -> Expression:
+    """The negative of a float."""
     value = _computable(value, grows=True)
     return Expression("negate", real(-value.type.high, -value.type.low, value.type.fine), (value,))
 
 
 def absolute(value: Expression) -> Expression:
-    """The size of a float."""
+    """The absolute value of a float."""
     value = _computable(value, grows=True)
     high = max(abs(value.type.low), abs(value.type.high))
     return Expression("absolute", real(0.0, high, value.type.fine), (value,))
 
 
 def floor(value: Expression) -> Expression:
-    """The largest whole number at or below a float, as a float."""
+    """The largest integer at or below a float, as a float."""
     low, high = value.type.low, value.type.high
     low, high = (end if math.isinf(end) else float(math.floor(end)) for end in (low, high))
     return Expression("floor", real(low, high, 0.0), (value,))
 
 
-def scaled(value: Expression, by: Fraction) -> Expression:
-    """A float times a rational number, in one or two steps."""
+def scale(value: Expression, by: Fraction) -> Expression:
+    """A float times a rational number: multiplied by the numerator, divided by the denominator."""
     if by.numerator != 1:
         value = arithmetic("multiply", value, literal(float(by.numerator)))
     return value if by.denominator == 1 else divide(value, float(by.denominator))
 
 
-def without_dust(value: Expression, least_size: float) -> Expression:
-    """A float, 0 where it is nearer to 0 than a size; then products with it do not underflow."""
+def flush_to_zero(value: Expression, least_size: float) -> Expression:
+    """A float, flushed to 0 where its absolute value is below a bound, so that products with it do not underflow."""
     if value.type.fine > -math.inf:
         return value
     tiny = compare(">", value, literal(-least_size)) & compare("<", value, literal(least_size))
     kind = real(value.type.low, value.type.high, math.log10(least_size) - FLOAT_DIGITS)
-    made = where(tiny, literal(0.0), value)
-    return Expression(made.op, kind, made.parts)
+    selection = where(tiny, literal(0.0), value)
+    return Expression(selection.op, kind, selection.parts)
 
 
 def _computable(value: Expression, grows: bool) -> Expression:
-    """An operand of arithmetic: a float, cut unless its size is known; of what does not grow, without tiny values."""
+    """An operand as a float, clamped unless its range is known, and flushed to 0 near 0 unless the result grows."""
     if not value.type.is_number:
         raise NotRowWise("arithmetic is done with numbers; use TRY_CAST(... AS DOUBLE) first.")
     value = to_float(value)
     if not (math.isfinite(value.type.low) and math.isfinite(value.type.high)) or value.type.high > 1e300:
         value = clamp(value, -LARGEST, LARGEST)
-    return value if grows or value.is_literal else without_dust(value, SMALLEST)
+    return value if grows or value.is_literal else flush_to_zero(value, SMALLEST)
 
 
 # ---- dates and texts ----
 
 
-def part_of(value: Expression, part: str) -> Expression:
+def date_part(value: Expression, part: str) -> Expression:
     """A part of a date or time, such as its year."""
     if value.type.kind == "instant":
         raise NotRowWise(OF_INSTANTS)
@@ -664,13 +666,13 @@ def part_of(value: Expression, part: str) -> Expression:
 
 
 def days_between(left: Expression, right: Expression) -> Expression:
-    """Days from the right date to the left one."""
+    """The number of days from the right date to the left one."""
     dates = []
     for one in (left, right):
         if one.type.undeclared:
             one = try_cast(one, "date")
         elif one.type.kind == "text" and one.is_literal:
-            one = dated(one, "date")
+            one = date_literal(one, "date")
         if one.type.kind != "date":
             raise NotRowWise("a difference of dates needs two dates; use TRY_CAST(... AS DATE) first.")
         dates.append(one)
@@ -679,12 +681,12 @@ def days_between(left: Expression, right: Expression) -> Expression:
 
 
 def letters(value: Expression, lower: bool) -> Expression:
-    """A text in lower or upper case: A to Z alone change, for what others become differs from engine to engine."""
+    """A text in lower or upper case; only A to Z change, because engines differ on other letters."""
     return Expression("letters", TEXT, (_text(value),), value=LETTERS if lower else LETTERS[::-1])
 
 
 def substring(value: Expression, start: int, length: int) -> Expression:
-    """So many characters of a text, from a place on, counted from 1."""
+    """A substring of a given length, from a start that is counted from 1."""
     if not (1 <= start < 2**31 and 0 <= length < 2**31):
         raise NotRowWise("substr takes a fixed start, from 1 on, and a fixed length: substr(town, 1, 3).")
     return Expression("substring", TEXT, (_text(value),), value=(start, length))
@@ -696,13 +698,13 @@ def _text(value: Expression) -> Expression:
     return value
 
 
-def joined(*texts: Expression) -> Expression:
-    """Texts one after the other; null if one is."""
+def concatenate(*texts: Expression) -> Expression:
+    """The concatenation of texts; null if one of them is."""
     return Expression("concat", TEXT, texts)
 
 
 def as_text(value: Expression) -> Expression:
-    """A whole number, a truth value or a date as text."""
+    """An integer, a boolean or a date as text."""
     return value if value.type.kind == "text" else Expression("to_text", TEXT, (value,))
 
 
@@ -711,8 +713,8 @@ def md5(value: Expression) -> Expression:
     return Expression("md5", TEXT, (value,))
 
 
-def place_in(characters: str, value: Expression) -> Expression:
-    """Where a character stands in a fixed text, from 1 on; 0 if it does not."""
+def position_in(characters: str, value: Expression) -> Expression:
+    """The position of a character in a fixed text, counted from 1; 0 if it does not occur."""
     return Expression("place_in", integer(0, len(characters)), (value,), value=characters)
 
 
@@ -720,7 +722,7 @@ def place_in(characters: str, value: Expression) -> Expression:
 
 
 def total(value: Expression) -> Expression:
-    """The sum over rows; null if there are none."""
+    """The sum over rows; null if there are no rows."""
     low, high = int(value.type.low), int(value.type.high)
     if not value.type.total:
         low, high = min(low, 0) * MOST_ROWS, max(high, 0) * MOST_ROWS
@@ -730,23 +732,23 @@ def total(value: Expression) -> Expression:
 
 
 def count(value: Expression | None = None) -> Expression:
-    """How many rows there are, or have a value."""
+    """The number of rows, or of rows where a value is not null."""
     parts = () if value is None else (value,)
     return Expression("count", integer(0, MOST_ROWS, total=True), parts)
 
 
 def least_over(value: Expression, by: Sequence[Expression]) -> Expression:
-    """The least number among the rows that have the same values."""
+    """Window function: the least number among the rows with the same values of `by`."""
     return Expression("over_min", value.type, (value, *by), value=(len(by), 0))
 
 
 def sum_over(value: Expression, by: Sequence[Expression], order: Sequence[Expression] = ()) -> Expression:
-    """The sum of counts of the rows that have the same values: of all, or of those up to this one in an order."""
+    """Window function: the sum of counts over the rows with the same values of `by`, or over those up to this row."""
     low = int(value.type.low)
     kind = integer(low if low > 0 else min(low, 0) * MOST_ROWS, MOST_ROWS if low >= 0 else 2**62, total=True)
     return Expression("over_sum", kind, (value, *by, *order), value=(len(by), len(order)))
 
 
 def row_number(by: Sequence[Expression], order: Sequence[Expression] = ()) -> Expression:
-    """The place of a row among those that have the same values, from 1 on."""
+    """Window function: the position of a row among those with the same values of `by`, counted from 1."""
     return Expression("over_number", integer(1, MOST_ROWS), (*by, *order), value=(len(by), len(order)))

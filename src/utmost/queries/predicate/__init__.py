@@ -1,8 +1,8 @@
-"""Conditions: which rows a question is about, decided for every row by itself and for every row without fail.
+"""Predicates: conditions on the rows of a query, evaluated for every row by itself and without errors.
 
-`sql` reads what people give, `typed` the types in it, `reading` says how columns of text are read, `relations` which of
-two conditions implies the other, `base_tables` which tables may be asked. That a condition looks at one row, and fails
-on none, the table itself proves (`backends/source.py`).
+`sql` parses conditions, `python` and `ibis_values` convert functions and Ibis expressions to SQL, `reading` says how
+columns of text are cast, `relations` whether conditions are disjoint or nested. `backends/source.py` checks that a
+condition reads a row and means the same on every engine.
 """
 
 from utmost.queries.predicate.sql import EVERY_ROW, Where, as_condition, as_number, as_where, where_from_text

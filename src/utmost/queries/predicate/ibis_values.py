@@ -1,6 +1,6 @@
-"""Conditions as Ibis expressions, accepted at the door by the SQL that Ibis writes of them; Ibis itself runs nothing.
+"""Convert conditions that are Ibis expressions to SQL by Ibis' own compiler; Ibis itself runs nothing.
 
-Ibis is not needed here: its objects are known by the package of their class.
+Ibis need not be installed: its objects are recognised by the package of their class.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ ELSEWHERE = (
 
 
 def is_ibis(value: Any) -> bool:
-    """Whether a value is one of Ibis."""
+    """Whether a value is an object of Ibis."""
     return type(value).__module__.partition(".")[0] == "ibis"
 
 
 def text_of_ibis(value: Any, source: Source) -> str:
-    """The SQL of an Ibis condition: one of the table that the session was given, or a deferred one (`ibis._`)."""
+    """The SQL of an Ibis condition, built from the session's own Ibis table or deferred (`ibis._`)."""
     import ibis
 
     if isinstance(value, ibis.common.deferred.Deferred):
         return text_of_function(value.resolve, source)
     if not isinstance(value, ibis.expr.types.Value) or not value.type().is_boolean():
         raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
-    if source.given is None:
+    if source.ibis_table is None:
         raise NotRowWise(ELSEWHERE)
-    return value_text(value, source.given)
+    return value_text(value, source.ibis_table)
 
 
 def value_text(value: Any, table: Any) -> str:
-    """The SQL of an Ibis value of a table, with its columns by their names alone."""
+    """The SQL of an Ibis value of a table, with unqualified column names."""
     import ibis
     from sqlglot import expressions as sql
 
@@ -48,8 +48,8 @@ def value_text(value: Any, table: Any) -> str:
         raise NotRowWise(ELSEWHERE)
     try:
         plain = ibis.table(table.schema(), name="plain_rows")
-        moved = value.op().replace({table.op(): plain.op()}).to_expr()
-        (tree,) = parse_sql(str(ibis.to_sql(plain.select(condition=moved), dialect="duckdb")))
+        expression = value.op().replace({table.op(): plain.op()}).to_expr()
+        (tree,) = parse_sql(str(ibis.to_sql(plain.select(condition=expression), dialect="duckdb")))
         node = tree.expressions[0]
         node = node.this if isinstance(node, sql.Alias) else node
         for column in list(node.find_all(sql.Column)):
@@ -57,6 +57,6 @@ def value_text(value: Any, table: Any) -> str:
         return str(node.sql(dialect="duckdb"))
     except RecursionError:
         raise
-    except Exception:  # Ibis' words would show rows, if it is interactive
+    except Exception:  # in interactive mode, Ibis' message would show rows
         pass
     raise InvalidInput("the condition cannot be built on this table; compare columns with values of their own type.")

@@ -1,7 +1,7 @@
-"""The one place where SQL text is parsed, by sqlglot in DuckDB's dialect, and where sqlglot's log is silenced.
+"""Parse SQL text by sqlglot in DuckDB's dialect, with sqlglot's log silenced. No other module calls its parser.
 
-sqlglot logs the text of what it cannot read ("'CALL f(...)' contains unsupported syntax"). A condition may hold
-somebody's guess about a person, so none of it may reach a log. What is wrong with a text is said in an error instead.
+sqlglot logs the text of what it cannot parse ("'CALL f(...)' contains unsupported syntax"). A condition may contain
+somebody's guess about a person, so none of it may reach a log. Errors are raised instead.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def _drop(record: logging.LogRecord) -> bool:
-    """Whether a record of sqlglot is logged: none is, since any of them may quote a condition."""
+    """Filter out every record of sqlglot, since any of them may quote a condition."""
     return False
 
 
@@ -19,7 +19,7 @@ logging.getLogger("sqlglot").addFilter(_drop)
 
 
 def parse_sql(text: str) -> list[Any]:
-    """The statements of a text as sqlglot's expressions; sqlglot's own errors where it is not SQL.
+    """The statements of a text as sqlglot expressions; raises sqlglot's own errors where the text is not SQL.
 
     Examples
     --------

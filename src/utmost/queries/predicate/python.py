@@ -1,7 +1,7 @@
-"""Conditions as functions of the table: `lambda t: t.age >= 65` writes the SQL `age >= 65`.
+"""Convert conditions that are Python functions to SQL: `lambda t: t.age >= 65` becomes `age >= 65`.
 
-What the function gets is no table but the names of its columns: operators and methods write SQL, and nothing is read.
-Methods are called as in Ibis, pandas or polars where these agree.
+The function does not get the table, but an object with its columns, whose operators and methods write SQL; no row is
+read. Methods have the names that they have in Ibis, pandas or polars where these agree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COLUMNS = "__utmost_columns"
 
 
 class Row:
-    """The columns of a table, to write conditions with: `t.age`, or `t["age"]` for any name.
+    """The columns of a table, for writing conditions: `t.age`, or `t["age"]` for any name.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Row:
         if not isinstance(name, str) or name not in self.__dict__[COLUMNS]:
             raise AttributeError(name=name if isinstance(name, str) else "?", obj=self)
         plain = PLAIN.fullmatch(name) is not None
-        if plain:  # a word of SQL needs quotes
+        if plain:  # a keyword of SQL needs quotes
             try:
                 plain = isinstance(parse_sql(name)[0], sql.Column)
             except sqlglot.errors.SqlglotError:
@@ -58,9 +58,9 @@ class Row:
 
 
 class Term:
-    """A value of a row as SQL.
+    """A value of a row that writes itself as SQL.
 
-    Comparisons, `&`, `|`, `~`, `^`, `+`, `-`, `*` and `/` by a number write SQL, and so do the methods.
+    Comparisons, `&`, `|`, `~`, `^`, `+`, `-`, `*`, `/` by a number, and the methods give new terms.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -74,94 +74,94 @@ class Term:
     def __bool__(self) -> bool:
         raise TypeError("use & for and, | for or, ~ for not")
 
-    def _made(self, kind: str, *others: Any, **said: Any) -> Term:
+    def _operation(self, kind: str, *operands: Any, **arguments: Any) -> Term:
         from sqlglot import expressions as sql
 
-        operands = [_enclosed(self._node), *(_enclosed(_node(other)) for other in others)]
-        return Term(getattr(sql, kind)(**dict(zip(("this", "expression"), operands, strict=False)), **said))
+        nodes = [_enclosed(self._node), *(_enclosed(_node(other)) for other in operands)]
+        return Term(getattr(sql, kind)(**dict(zip(("this", "expression"), nodes, strict=False)), **arguments))
 
-    def _called(self, name: str, *others: Any) -> Term:
+    def _function_call(self, name: str, *operands: Any) -> Term:
         from sqlglot import expressions as sql
 
-        return Term(sql.func(name, self._node, *map(_node, others), dialect="duckdb"))
+        return Term(sql.func(name, self._node, *map(_node, operands), dialect="duckdb"))
 
     def __eq__(self, other: Any) -> Term:  # type: ignore[override]
-        return self._made("EQ", other)
+        return self._operation("EQ", other)
 
     def __ne__(self, other: Any) -> Term:  # type: ignore[override]
-        return self._made("NEQ", other)
+        return self._operation("NEQ", other)
 
     def __lt__(self, other: Any) -> Term:
-        return self._made("LT", other)
+        return self._operation("LT", other)
 
     def __le__(self, other: Any) -> Term:
-        return self._made("LTE", other)
+        return self._operation("LTE", other)
 
     def __gt__(self, other: Any) -> Term:
-        return self._made("GT", other)
+        return self._operation("GT", other)
 
     def __ge__(self, other: Any) -> Term:
-        return self._made("GTE", other)
+        return self._operation("GTE", other)
 
     def __and__(self, other: Any) -> Term:
-        return self._made("And", other)
+        return self._operation("And", other)
 
     def __or__(self, other: Any) -> Term:
-        return self._made("Or", other)
+        return self._operation("Or", other)
 
     def __xor__(self, other: Any) -> Term:
-        return self._made("NEQ", other)
+        return self._operation("NEQ", other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Term:
-        return self._made("Not")
+        return self._operation("Not")
 
     def __add__(self, other: Any) -> Term:
-        return self._made("Add", other)
+        return self._operation("Add", other)
 
     def __sub__(self, other: Any) -> Term:
-        return self._made("Sub", other)
+        return self._operation("Sub", other)
 
     def __mul__(self, other: Any) -> Term:
-        return self._made("Mul", other)
+        return self._operation("Mul", other)
 
     def __truediv__(self, other: Any) -> Term:
-        return self._made("Div", other)
+        return self._operation("Div", other)
 
     def __radd__(self, other: Any) -> Term:
-        return Term(_node(other))._made("Add", self)
+        return Term(_node(other))._operation("Add", self)
 
     def __rsub__(self, other: Any) -> Term:
-        return Term(_node(other))._made("Sub", self)
+        return Term(_node(other))._operation("Sub", self)
 
     def __rmul__(self, other: Any) -> Term:
-        return Term(_node(other))._made("Mul", self)
+        return Term(_node(other))._operation("Mul", self)
 
     def __neg__(self) -> Term:
-        return self._made("Neg")
+        return self._operation("Neg")
 
     def __abs__(self) -> Term:
         return self.abs()
 
     def abs(self) -> Term:
-        """The size of a number."""
-        return self._called("abs")
+        """The absolute value of a number."""
+        return self._function_call("abs")
 
     def isnull(self) -> Term:
-        """Whether there is no value."""
+        """Whether the value is null."""
         from sqlglot import expressions as sql
 
-        return self._made("Is", Term(sql.Null()))
+        return self._operation("Is", Term(sql.Null()))
 
     def notnull(self) -> Term:
-        """Whether there is a value."""
+        """Whether the value is not null."""
         from sqlglot import expressions as sql
 
         return Term(sql.Not(this=self.isnull()._node))
 
     def isin(self, values: Any) -> Term:
-        """Whether it is one of some values."""
+        """Whether the value is in a list."""
         from sqlglot import expressions as sql
 
         if isinstance(values, Row | Term | str):
@@ -169,64 +169,64 @@ class Term:
         return Term(sql.In(this=_enclosed(self._node), expressions=[_enclosed(_node(value)) for value in values]))
 
     def notin(self, values: Any) -> Term:
-        """Whether it is none of some values."""
+        """Whether the value is not in a list."""
         return ~self.isin(values)
 
     def between(self, low: Any, high: Any) -> Term:
-        """Whether it lies between two values, ends included."""
-        return self._made("GTE", low)._made("And", self._made("LTE", high))
+        """Whether the value lies between two others, ends included."""
+        return self._operation("GTE", low)._operation("And", self._operation("LTE", high))
 
     def like(self, pattern: str) -> Term:
-        """Whether a text has a pattern, in which % stands for any characters and _ for one."""
-        return self._made("Like", pattern)
+        """Whether a text matches a pattern, in which % stands for any characters and _ for one."""
+        return self._operation("Like", pattern)
 
     def ilike(self, pattern: str) -> Term:
-        """The same, in upper or lower case."""
-        return self._made("ILike", pattern)
+        """Whether a text matches a pattern, ignoring case."""
+        return self._operation("ILike", pattern)
 
     def startswith(self, text: Any) -> Term:
         """Whether a text begins with another."""
-        return self._called("starts_with", text)
+        return self._function_call("starts_with", text)
 
     def endswith(self, text: Any) -> Term:
         """Whether a text ends with another."""
-        return self._called("ends_with", text)
+        return self._function_call("ends_with", text)
 
     def contains(self, text: Any) -> Term:
         """Whether a text contains another."""
-        return self._called("contains", text)
+        return self._function_call("contains", text)
 
     def identical_to(self, other: Any) -> Term:
-        """Whether it is equal to another value, or both are null."""
-        return self._made("NullSafeEQ", other)
+        """Whether the value equals another, or both are null."""
+        return self._operation("NullSafeEQ", other)
 
     def try_cast(self, target: str) -> Term:
-        """As another type, null where it does not fit."""
+        """Cast to another type; null where the value does not fit."""
         from sqlglot import expressions as sql
 
         return Term(sql.TryCast(this=self._node, to=sql.DataType.build(_type(target), dialect="duckdb")))
 
     def cast(self, target: str) -> Term:
-        """As another type; refused where a value may not fit."""
+        """Cast to another type; refused if some value might not fit."""
         from sqlglot import expressions as sql
 
         return Term(sql.Cast(this=self._node, to=sql.DataType.build(_type(target), dialect="duckdb")))
 
     def lower(self) -> Term:
         """A text in lower case."""
-        return self._called("lower")
+        return self._function_call("lower")
 
     def upper(self) -> Term:
         """A text in upper case."""
-        return self._called("upper")
+        return self._function_call("upper")
 
     def substr(self, start: int, length: int) -> Term:
-        """So many characters of a text, from a place on, counted from 0."""
-        return self._called("substr", int(start) + 1, int(length))
+        """A substring of a given length, from a start that is counted from 0."""
+        return self._function_call("substr", int(start) + 1, int(length))
 
     def coalesce(self, *others: Any) -> Term:
-        """The first that is not null."""
-        return self._called("coalesce", *others)
+        """The first value that is not null."""
+        return self._function_call("coalesce", *others)
 
     fill_null = coalesce
 
@@ -272,12 +272,12 @@ class Term:
 
 
 def _type(name: str) -> str:
-    known = {**{f"int{8 * size}": kind for size, kind in ((1, "TINYINT"), (2, "SMALLINT"), (4, "INT"), (8, "BIGINT"))}}
-    return {**known, "float64": "DOUBLE", "string": "TEXT"}.get(name, name)
+    sizes = {**{f"int{8 * size}": kind for size, kind in ((1, "TINYINT"), (2, "SMALLINT"), (4, "INT"), (8, "BIGINT"))}}
+    return {**sizes, "float64": "DOUBLE", "string": "TEXT"}.get(name, name)
 
 
 def _node(value: Any) -> Any:
-    """A value as a node of SQL."""
+    """A value as a node of sqlglot."""
     from sqlglot import expressions as sql
 
     if isinstance(value, Term):
@@ -290,7 +290,7 @@ def _node(value: Any) -> Any:
         return sql.Literal.string(value.isoformat())
     if isinstance(value, str):
         return sql.Literal.string(value)
-    if hasattr(value, "item") and not isinstance(value, int | float):  # a number of NumPy
+    if hasattr(value, "item") and not isinstance(value, int | float):  # a NumPy scalar
         value = value.item()
     if not isinstance(value, int | float) or value != value or value in (float("inf"), float("-inf")):
         raise TypeError(f"{type(value).__name__} is no value to compare with")
@@ -298,7 +298,7 @@ def _node(value: Any) -> Any:
 
 
 def _enclosed(node: Any) -> Any:
-    """A node as an operand: in parentheses, unless it stands for itself."""
+    """A node as an operand: in parentheses, unless it is atomic."""
     from sqlglot import expressions as sql
 
     alone = (sql.Column, sql.Literal, sql.Boolean, sql.Null, sql.Func, sql.Paren, sql.Case, sql.Neg)
@@ -307,21 +307,21 @@ def _enclosed(node: Any) -> Any:
 
 
 def text_of_function(function: Callable[[Any], Any], source: Source) -> str:
-    """The SQL that a function of the table's columns writes; the words of its error are not repeated."""
+    """The SQL that a function of the table's columns writes; the message of its error, if any, is not repeated."""
     try:
-        found = function(Row(source.columns))
+        term = function(Row(source.columns))
     except RecursionError:
         raise
     except Exception as reason:
-        kind, asked = type(reason).__name__, getattr(reason, "name", None)
+        kind, name = type(reason).__name__, getattr(reason, "name", None)
         of_table = isinstance(getattr(reason, "obj", None), Row)
     else:
-        if isinstance(found, Term):
-            return str(found._node.sql(dialect="duckdb"))
+        if isinstance(term, Term):
+            return str(term._node.sql(dialect="duckdb"))
         raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
-    if kind == "AttributeError" and isinstance(asked, str) and asked.isidentifier():
+    if kind == "AttributeError" and isinstance(name, str) and name.isidentifier():
         what = "column" if of_table else "column or method"
-        raise InvalidInput(f"the condition asks for {shown(asked)}, and there is no such {what}; {source.naming}.")
+        raise InvalidInput(f"the condition asks for {shown(name)}, and there is no such {what}; {source.naming}.")
     raise InvalidInput(
         f"the condition cannot be built on this table: {kind}. Compare columns that it has with values of their own "
         f"type, as in lambda t: t.age >= 65; {source.naming}."

@@ -1,8 +1,7 @@
-"""How a question reads columns of text whose type nobody declared, in words: what a plan says before anything is spent.
+"""Say in words how a query casts text columns without a declared type, so that a plan shows it before the spend.
 
-A CSV file has no types. Beside a number such a column is read as numbers, and then "7" and "7.0" are one; beside a text
-it is compared letter by letter, and then they are not. Who asks for the category "0" of a column that holds "0.0" would
-otherwise pay for a zero.
+A CSV file has no types. Compared with a number, such a column is cast to numbers, and "7" equals "7.0"; compared with a
+text, the two differ. Otherwise, whoever counts the category "0" in a column that contains "0.0" would pay for a zero.
 """
 
 from __future__ import annotations
@@ -24,43 +23,43 @@ READ_AS = {
 }
 
 
-def readings(source: Source, asked: Mapping[str, Any]) -> list[str]:
-    """A sentence for each column without a type that a question uses, and each way it is read.
+def readings(source: Source, question: Mapping[str, Any]) -> list[str]:
+    """A sentence for each column without a declared type that a query uses, and each type to which it is cast.
 
     Parameters
     ----------
-    source : the table
-    asked : the question as plain data: its condition as text under "where", or several under "conditions"; the
-        columns it counts under "categories", each with its list, or under "column", with "candidates" or a range;
-        keys under "by"
+    source : Source
+    question : mapping
+        The query as plain data: its condition as text under "where", or several under "conditions"; the columns that it
+        counts under "categories", each with its list, or under "column", with "candidates" or a range; keys under "by".
     """
-    found = {(name, kind): None for name, kind in _read(source, asked) if name in source.untyped}
-    return [f"{name} is text in the table, {READ_AS[kind]}" for name, kind in found if kind in READ_AS]
+    pairs = {(name, kind): None for name, kind in _columns_read(source, question) if name in source.untyped}
+    return [f"{name} is text in the table, {READ_AS[kind]}" for name, kind in pairs if kind in READ_AS]
 
 
-def _read(source: Source, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    where = asked.get("where", list(asked.get("conditions", {}).values()))
+def _columns_read(source: Source, question: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    where = question.get("where", list(question.get("conditions", {}).values()))
     for text in where if isinstance(where, list) else [where]:
         try:
             condition = as_condition(text, source) if isinstance(text, str) else None
-        except UtmostError:  # a question that is read again from its report
+        except UtmostError:  # a query loaded from a report, whose table is not at hand
             condition = None
         if condition is not None:
-            yield from _read_by(condition)
-    for column, categories in asked.get("categories", ()):
+            yield from _columns_in(condition)
+    for column, categories in question.get("categories", ()):
         yield column, _kind(categories)
-    for column, kind, _ in asked.get("by", {}).get("columns", ()):
+    for column, kind, _ in question.get("by", {}).get("columns", ()):
         yield column, {"string": "text", "bool": "truth", "date32[day]": "date"}.get(kind, "number")
-    column = asked.get("column")
+    column = question.get("column")
     if isinstance(column, str):
-        yield column, _kind(asked["candidates"]) if asked["question"] == "plurality" else "number"
+        yield column, _kind(question["candidates"]) if question["question"] == "plurality" else "number"
 
 
-def _read_by(value: Expression) -> Iterator[tuple[str, str]]:
-    """Each column that a condition looks at, and as what kind."""
+def _columns_in(value: Expression) -> Iterator[tuple[str, str]]:
+    """Each column that a condition reads, with the kind to which it is cast."""
     for part in value.parts:
         if part.op != "column":
-            yield from _read_by(part)
+            yield from _columns_in(part)
         elif value.op == "read":
             yield (
                 part.value,

@@ -1,9 +1,9 @@
-"""How conditions lie to each other, from their text alone: disjoint, nested, complete, or perhaps overlapping.
+"""Decide from their text alone whether conditions are disjoint, nested, complete, or possibly overlapping.
 
-Conditions on one column that compare it with literals cut its values into finitely many pieces: each literal, what lies
-between two of them, what lies beyond all, null, and what cannot be read (text that is no number, in a column without a
-type). On each piece a condition is true, false or unknown, by SQL's rules. So a few comparisons of pieces decide what
-holds for every row there can be, and no row is looked at. Whatever is not understood is called overlapping.
+Conditions that compare one column with literals partition its values into finitely many pieces: each literal, the
+values between two of them, those beyond all, null, and text that cannot be cast (in a column without a declared type).
+On each piece a condition is true, false or unknown, by SQL's rules. So a few comparisons of pieces decide what holds
+for every possible row, and no row is read. Conditions of any other form are called overlapping.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from utmost.queries.predicate.sql import MOST_TEXT, READ
 Kind: TypeAlias = Literal["overlapping", "disjoint", "nested"]
 Pieces: TypeAlias = NDArray[np.int8]
 FALSE, UNKNOWN, TRUE = 0, 1, 2
-"""SQL's logic in numbers: AND is the least, OR the largest, NOT takes from 2."""
+"""SQL's three-valued logic as numbers: AND is the minimum, OR the maximum, NOT x is 2 - x."""
 EXACT = 2**53
-"""Numbers below this are compared alike in every type of column that holds numbers."""
+"""Below this, comparisons give the same result in every numeric type."""
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "EQ": np.equal,
     "NEQ": np.not_equal,
@@ -43,14 +43,17 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 @dataclass(frozen=True)
 class Relation:
-    """How conditions lie to each other.
+    """How several conditions are related.
 
     Attributes
     ----------
-    kind : "disjoint": no row has two of them; "nested": of any two, one has all rows of the other; "overlapping": not
-        known to be either
-    chain : nested conditions by their places in the list, the innermost first; empty for others
-    complete : whether they are disjoint and every row, null included, has one of them
+    kind : {"disjoint", "nested", "overlapping"}
+        Disjoint: no row satisfies two of them. Nested: of any two, one implies the other. Overlapping: neither is
+        known.
+    chain : tuple of int
+        Nested conditions by their positions in the list, the innermost first; else empty.
+    complete : bool
+        Whether they are disjoint and every row, null included, satisfies one of them.
     """
 
     kind: Kind
@@ -62,7 +65,7 @@ OVERLAPPING = Relation("overlapping")
 
 
 def relation(conditions: Sequence[str]) -> Relation:
-    """How conditions in SQL lie to each other, whatever the table holds.
+    """How conditions in SQL are related, for every possible table.
 
     Examples
     --------
@@ -77,16 +80,16 @@ def relation(conditions: Sequence[str]) -> Relation:
     """
     try:
         trees = [_parsed(text) for text in conditions]
-        found = [literal for tree in trees for literal in _literals(tree)]
-        values = _ordered(found, any(literal.in_order for literal in found))
+        literals = [literal for tree in trees for literal in _literals(tree)]
+        values = _comparable_values(literals, any(literal.in_order for literal in literals))
         if len({column for tree in trees for column in _columns(tree)}) != 1:
             return OVERLAPPING
-        numbers = bool(found) and found[0].kind == "number"
+        numbers = bool(literals) and literals[0].kind == "number"
         as_stored = [values, [nearest_single(value) for value in values]] if numbers else [values]  # FLOAT, too
-        readings = [np.array([_pieces(tree, found, sorted(set(v)), v) for tree in trees]) == TRUE for v in as_stored]
+        readings = [np.array([_pieces(tree, literals, sorted(set(v)), v) for tree in trees]) == TRUE for v in as_stored]
     except (_NotUnderstood, RecursionError):
         return OVERLAPPING
-    if found and found[0].kind == "text":  # read letter by letter, or as what the column is: there is nothing unread
+    if literals and literals[0].kind == "text":  # compared as text, or in the column's own type: no cast can fail
         readings = [true[:, :-1] for true in readings]
     if all((true.sum(axis=0) <= 1).all() for true in readings):
         return Relation("disjoint", complete=all(true.any(axis=0).all() for true in readings))
@@ -97,12 +100,12 @@ def relation(conditions: Sequence[str]) -> Relation:
 
 
 class _NotUnderstood(Exception):
-    """A condition is of another form."""
+    """A condition is not of the form that this module decides."""
 
 
 @dataclass(frozen=True)
 class _Literal:
-    """A value that a column is compared with; `in_order` if by more than equality."""
+    """A value with which a column is compared; `in_order` if by an inequality such as <."""
 
     kind: str
     value: Any
@@ -122,9 +125,9 @@ def _parsed(text: str) -> Any:
 
 
 def _parts(node: Any) -> list[tuple[Any, str, list[Any]]]:
-    """What a condition is made of: each comparison as (column, operator, literals), a column alone as its truth."""
+    """The comparisons in a condition as (column, operator, literals); a column alone is compared with true."""
     name = type(node).__name__
-    if any(said for part, said in node.args.items() if part not in ("this", "expression", *READ.get(name, ()))):
+    if any(value for part, value in node.args.items() if part not in ("this", "expression", *READ.get(name, ()))):
         raise _NotUnderstood
     if name in ("Paren", "Not"):
         return _parts(node.this)
@@ -147,16 +150,16 @@ def _parts(node: Any) -> list[tuple[Any, str, list[Any]]]:
 
 
 def _columns(tree: Any) -> set[str]:
-    found = set()
+    names = set()
     for column, _, _ in _parts(tree):
         _require(type(column).__name__ == "Column" and not column.args.get("table"))
         _require(type(column.this).__name__ == "Identifier")
-        found.add(str(column.this.name))
-    return found
+        names.add(str(column.this.name))
+    return names
 
 
 def _literals(tree: Any) -> list[_Literal]:
-    """All literals of a condition, in the order in which `_pieces` comes upon them."""
+    """All literals of a condition, in the order in which `_pieces` visits them."""
     return [_literal(value, operator not in ("EQ", "NEQ")) for _, operator, listed in _parts(tree) for value in listed]
 
 
@@ -183,17 +186,19 @@ def _literal(node: Any, in_order: bool) -> _Literal:
     return _Literal("number", -number if negative else number, in_order)
 
 
-def _ordered(found: Sequence[_Literal], in_order: bool) -> list[Any]:
-    """The literals' values, if they are of one kind, and in Python lie to each other as they do in every engine."""
-    _require(len({literal.kind for literal in found}) <= 1)
-    values = [literal.value for literal in found]
-    if not found or found[0].kind in ("number", "truth"):
+def _comparable_values(literals: Sequence[_Literal], in_order: bool) -> list[Any]:
+    """The literals' values, if they are of one kind and every engine compares them as Python does."""
+    _require(len({literal.kind for literal in literals}) <= 1)
+    values = [literal.value for literal in literals]
+    if not literals or literals[0].kind in ("number", "truth"):
         return values
     dates = [bool(DATE.fullmatch(text)) and _is_date(text) for text in values]
-    _require(all(dates) or not (in_order or found[0].kind == "date"))  # the order of texts is the engine's
-    _require(not any(_is_date(text) for text, plain in zip(values, dates, strict=True) if not plain))  # one day twice
+    _require(all(dates) or not (in_order or literals[0].kind == "date"))  # engines order texts differently
+    _require(
+        not any(_is_date(text) for text, plain in zip(values, dates, strict=True) if not plain)
+    )  # two spellings of one day
     different = set(values)
-    _require(len({_loosely(text) for text in different}) == len(different))  # a column may not tell them apart
+    _require(len({_folded(text) for text in different}) == len(different))  # a collation may treat them as equal
     return values
 
 
@@ -205,44 +210,44 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _loosely(text: str) -> str:
-    """A text without what a column's collation may overlook: case, accents, spaces."""
+def _folded(text: str) -> str:
+    """A text without what a collation may ignore: case, accents, spaces."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     return "".join(c for c in letters if not unicodedata.combining(c) and not c.isspace()).casefold()
 
 
-def _pieces(tree: Any, found: Sequence[_Literal], order: Sequence[Any], values: Sequence[Any]) -> Pieces:
-    """What a condition is on each piece: below the first value, the value, between it and the next, ...; null; unread.
+def _pieces(tree: Any, literals: Sequence[_Literal], order: Sequence[Any], values: Sequence[Any]) -> Pieces:
+    """The truth of a condition on each piece: below the first value, at it, up to the next, ...; null; not castable.
 
-    `values` are those of all `found` literals; a literal of this condition is looked up by its own value among them.
+    `values` are those of all `literals`; a literal of this condition is looked up by its own value among them.
     """
-    stored = {(literal.kind, literal.value): value for literal, value in zip(found, values, strict=True)}
+    stored = {(literal.kind, literal.value): value for literal, value in zip(literals, values, strict=True)}
     places = np.arange(2 * len(order) + 1)
 
-    def compared(operator: str, listed: list[Any]) -> Pieces:
+    def compare(operator: str, listed: list[Any]) -> Pieces:
         true = np.zeros(len(places), dtype=bool)
         for node in listed:
             literal = _literal(node, False)
             true |= COMPARED[operator](places, 2 * order.index(stored[literal.kind, literal.value]) + 1)
         return np.append(np.where(true, TRUE, FALSE), [UNKNOWN, UNKNOWN]).astype(np.int8)
 
-    def evaluated(node: Any) -> Pieces:
+    def evaluate(node: Any) -> Pieces:
         name = type(node).__name__
         if name == "Paren":
-            return evaluated(node.this)
+            return evaluate(node.this)
         if name == "Not":
-            return np.asarray(TRUE - evaluated(node.this), dtype=np.int8)
+            return np.asarray(TRUE - evaluate(node.this), dtype=np.int8)
         if name in ("And", "Or"):
             join = np.minimum if name == "And" else np.maximum
-            return np.asarray(join(evaluated(node.this), evaluated(node.expression)))
+            return np.asarray(join(evaluate(node.this), evaluate(node.expression)))
         if name == "Is" and type(node.this.unnest()).__name__ == "Column":
             return np.append(np.full(len(places), FALSE), [TRUE, FALSE]).astype(np.int8)
         if name == "Is":
-            return np.where(evaluated(node.this) == UNKNOWN, TRUE, FALSE).astype(np.int8)
-        parts = [compared(operator, listed) for _, operator, listed in _parts(node)]
+            return np.where(evaluate(node.this) == UNKNOWN, TRUE, FALSE).astype(np.int8)
+        parts = [compare(operator, listed) for _, operator, listed in _parts(node)]
         return np.asarray(np.minimum.reduce(parts))
 
-    return evaluated(tree)
+    return evaluate(tree)
 
 
 def _require(understood: bool) -> None:

@@ -1,13 +1,13 @@
-"""Conditions as people give them: SQL text, a function of the table's columns, or an Ibis expression.
+"""Parse conditions: SQL text, a function of the table's columns, or an Ibis expression.
 
-All of them become SQL text at the door (`python`, `ibis_values`), so there is one road: text is parsed and *rebuilt*
-from the typed expressions of `expressions`, which look at one row and fail on none, so no text of a user ever reaches
-an engine. What is not known is refused before anything is read. `Where` is a condition as questions carry it.
+Functions and Ibis expressions are converted to SQL text first (`python`, `ibis_values`). The text is parsed and
+*rebuilt* from the typed expressions of `expressions`, which read one row and fail on none, so no text of a user ever
+reaches an engine. Unknown operations are refused before anything is read. `Where` is the condition of a query.
 
-In SQL they mean what they mean in DuckDB, but for these: decimal numbers are compared as floating-point numbers, so
-that a FLOAT of 0.1 is not a DECIMAL of 0.10 (but a 0.1 that is written beside a column of FLOAT is the nearest FLOAT);
-NaN is null, and so are dates and times outside of the years 1 to 9999; and where DuckDB and the parser bind operators
-differently, parentheses are asked for.
+Conditions have DuckDB's meaning, with these exceptions: decimal numbers are compared as floating-point numbers, so that
+a FLOAT of 0.1 is not a DECIMAL of 0.10 (but a literal 0.1 compared with a FLOAT column is the nearest FLOAT); NaN is
+null, and so are dates and times outside of the years 1 to 9999; and where DuckDB and the parser bind operators
+differently, parentheses are required.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ ALLOWED = (
 )
 TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
 MOST_REMEMBERED = 100
-"""How many parsed conditions a table keeps."""
+"""How many parsed conditions a table caches."""
 MOST_TEXT = 10_000
 SPACES_MATTER = ("--", "/*", "\\", "$", "#")
 QUOTED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")""")
 COMPARED = re.compile(r"(?<![<>=!@~&|*^:-])(<=|>=|<>|!=|==|=|<|>)(?![<>=!@~&|*^:])")
 COMPARISONS = {"EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<="}
 BINDING = frozenset((*COMPARISONS, "Between", "In", "Like", "ILike", "Is", "NullSafeEQ", "NullSafeNEQ"))
-"""Operators that engines bind in different orders: one is an operand of another in parentheses only."""
+"""Operators whose precedence differs between engines: one may be an operand of another in parentheses only."""
 READ = {
     "Between": ("low", "high"),
     "Literal": ("is_string",),
@@ -51,11 +51,11 @@ READ = {
     **{"Greatest": ("expressions", "ignore_nulls"), "Case": ("ifs", "default"), "If": ("true",)},
     **{"Substring": ("start", "length"), "DateDiff": ("unit",), "Div": ("typed", "safe")},
 }
-"""What is read of a node of parsed SQL, besides `this` and `expression`; a node that says more is refused."""
+"""The arguments of a parsed node that are read, besides `this` and `expression`; a node with others is refused."""
 
 
 def refuse(name: str) -> NoReturn:
-    """Refuse an operation that is not known."""
+    """Raise `NotRowWise` for an unknown operation."""
     raise NotRowWise(
         f"{name} is not allowed in a condition: it may look at other rows, change from run to run, or fail on some "
         f"row. A condition is made of {ALLOWED}."
@@ -64,19 +64,19 @@ def refuse(name: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class Where:
-    """Which rows a question is about; without a text, every row.
+    """The condition of a query; without a text, every row.
 
     Attributes
     ----------
     text : str, optional
-        SQL, evenly spaced: what is asked, what is shown and what the ledger compares.
+        SQL with normalised spaces: what is parsed, what is shown and what the ledger compares.
     """
 
     text: str | None = None
 
     @property
     def given(self) -> str | None:
-        """What the engine is asked with."""
+        """The text from which the engine's condition is made."""
         return self.text
 
     def __bool__(self) -> bool:
@@ -90,7 +90,7 @@ EVERY_ROW = Where()
 
 
 def as_where(where: Any, source: Source) -> Where:
-    """A condition with its text, once it is known to be one; None is every row."""
+    """Check a condition and return it with its text; None is every row."""
     if where is None:
         return EVERY_ROW
     text = as_text(where, source)
@@ -99,9 +99,9 @@ def as_where(where: Any, source: Source) -> Where:
 
 
 def spaced(text: str) -> str:
-    """SQL with one space where there is any, and around comparisons: the same question, however it was typed.
+    """Normalise the spaces of SQL, so that a query is the same however it was typed.
 
-    What stands in quotes stays as it is, and so does a text whose comments or escapes spaces might be part of.
+    Text in quotes stays as it is, and so does a text with comments or escapes, of which spaces might be a part.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def spaced(text: str) -> str:
     """
     if any(sign in text for sign in SPACES_MATTER):
         return text.strip()
-    parts = QUOTED.split(text)  # every second one is in quotes
+    parts = QUOTED.split(text)  # every second part is in quotes
     for i in range(0, len(parts), 2):
         part = COMPARED.sub(r" \1 ", re.sub(r"[ \t\r\n]+", " ", parts[i]))
         part = re.sub(r" ?, ?", ", ", re.sub(r" +", " ", part))
@@ -119,16 +119,16 @@ def spaced(text: str) -> str:
 
 
 def where_from_text(text: Any) -> Where:
-    """The condition of a saved question."""
+    """The condition of a saved query."""
     if text is not None and not isinstance(text, str):
         raise InvalidInput(f"the condition is {shown(text)}; a saved question holds it as text.")
     return Where(text)
 
 
 def as_text(where: Any, source: Source) -> str:
-    """A condition as SQL text: given so, or made of a function of the table's columns or of an Ibis expression."""
+    """The SQL text of a condition that is SQL, a function of the table's columns, or an Ibis expression."""
     if isinstance(where, str):
-        return str.__str__(where)  # of a text that is also an Enum, what it says
+        return str.__str__(where)  # the plain text of a string Enum
     if isinstance(where, Term):
         return repr(where)
     try:
@@ -145,46 +145,46 @@ def as_text(where: Any, source: Source) -> str:
 
 
 def as_condition(where: Any, source: Source) -> Expression:
-    """A condition of the table's columns that looks at one row and fails on none; `NotRowWise` otherwise.
+    """Build a condition that reads one row and fails on none; raises `NotRowWise` if that is impossible.
 
-    A question needs it several times; text is parsed once.
+    A query needs its condition several times; parsed conditions are cached.
     """
     text = as_text(where, source)
     if text in source.conditions:
         return source.conditions[text]
-    built = _guarded(lambda: _condition(text, source))
+    condition = _guarded(lambda: _condition(text, source))
     if len(source.conditions) >= MOST_REMEMBERED:
         source.conditions.clear()
-    source.conditions[text] = built
-    return built
+    source.conditions[text] = condition
+    return condition
 
 
 def _condition(text: str, source: Source) -> Expression:
-    built = _parsed(text, source, "condition")
-    if built.type.undeclared:
+    condition = _parsed(text, source, "condition")
+    if condition.type.undeclared:
         raise InvalidInput("a column of text alone is no condition; compare it, as in \"answer = 'yes'\".")
-    if built.type.kind != "boolean":
+    if condition.type.kind != "boolean":
         raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
-    return made.of_user(source.proved(built))
+    return made.user_condition(source.require_supported(condition))
 
 
 def as_number(text: str, source: Source) -> Expression:
-    """An expression of the table's columns in SQL, such as "hours * 60", as a number; proved like a condition."""
+    """Build a numeric expression from SQL such as "hours * 60", by the rules for conditions."""
 
     def number() -> Expression:
-        built = _parsed(text, source, "expression")
-        if built.type.undeclared:
-            built = made.try_cast(built, "float64")
-        if not built.type.is_number:
-            raise InvalidInput(f"{shown(text)} is {built.type}, not a number; give such as 'hours * 60'.")
-        return source.proved(built)
+        value = _parsed(text, source, "expression")
+        if value.type.undeclared:
+            value = made.try_cast(value, "float64")
+        if not value.type.is_number:
+            raise InvalidInput(f"{shown(text)} is {value.type}, not a number; give such as 'hours * 60'.")
+        return source.require_supported(value)
 
     return _guarded(number)
 
 
 def as_value(text: str, source: Source) -> Expression:
-    """An expression of the table's columns in SQL, of any kind; proved like a condition."""
-    return _guarded(lambda: source.proved(_parsed(text, source, "expression")))
+    """Build an expression of any kind from SQL, by the rules for conditions."""
+    return _guarded(lambda: source.require_supported(_parsed(text, source, "expression")))
 
 
 def _guarded(build: Callable[[], Expression]) -> Expression:
@@ -194,7 +194,7 @@ def _guarded(build: Callable[[], Expression]) -> Expression:
         raise InvalidInput(TOO_DEEP) from None
     except UtmostError:
         raise
-    except Exception:  # of the parser, say
+    except Exception:  # such as an error of the parser
         pass
     raise InvalidInput("the condition cannot be built on this table; compare columns with values of their own type.")
 
@@ -203,7 +203,7 @@ def _guarded(build: Callable[[], Expression]) -> Expression:
 
 
 def _parsed(text: str, source: Source, what: str) -> Expression:
-    """One condition or expression, rebuilt."""
+    """Parse one condition or expression and rebuild it."""
     import sqlglot
 
     if len(text) > MOST_TEXT:
@@ -218,42 +218,42 @@ def _parsed(text: str, source: Source, what: str) -> Expression:
             f"the condition is not SQL that can be read: {shown(text)}. Write one such as 'age >= 65'."
         ) from None
     if len(statements) != 1 or statements[0] is None:
-        found = "is empty" if statements in ([], [None]) else f"holds {len(statements)} statements"
-        raise NotRowWise(f"the condition {found}; give one condition, such as 'age >= 65'.")
+        problem = "is empty" if statements in ([], [None]) else f"holds {len(statements)} statements"
+        raise NotRowWise(f"the condition {problem}; give one condition, such as 'age >= 65'.")
     if any(token.text == "!" and token.token_type.name == "NOT" for token in sqlglot.tokenize(text, read="duckdb")):
         raise NotRowWise("engines bind ! differently; write NOT, with parentheses: NOT (a = b).")
     return Builder(source).build(statements[0])
 
 
 class Builder:
-    """Rebuilds parsed SQL as typed expressions, node by node, from the known nodes only.
+    """Rebuilds parsed SQL as typed expressions, node by node; unknown nodes are refused.
 
     Parameters
     ----------
     source : Source
-        Whose columns there are.
+        The table whose columns the SQL may name.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
 
     def build(self, node: Any) -> Expression:
-        """The expression of a node."""
+        """The typed expression for a node of parsed SQL."""
         name = type(node).__name__
         maker = getattr(self, f"_{name.lower()}", None)
-        known = ("this", "expression", *READ.get(name, ()))
-        if any(said for part, said in node.args.items() if part not in known) and name != "Column":
+        read_parts = ("this", "expression", *READ.get(name, ()))
+        if any(content for part, content in node.args.items() if part not in read_parts) and name != "Column":
             refuse(node.sql(dialect="duckdb")[:80])
         if name in BINDING:
             self._require_parentheses(node)
         if name in COMPARISONS:
             return made.compare(COMPARISONS[name], self.build(node.this), self.build(node.expression))
         if name.lower() in PARTS:
-            return made.part_of(self.build(node.this), name.lower())
+            return made.date_part(self.build(node.this), name.lower())
         if maker is None:
             refuse(node.sql(dialect="duckdb")[:80])
-        built: Expression = maker(node)
-        return built
+        expression: Expression = maker(node)
+        return expression
 
     def _require_parentheses(self, node: Any) -> None:
         for part in ("this", "expression", "low", "high"):
@@ -272,9 +272,9 @@ class Builder:
             raise NotRowWise(f"{shown(node.sql())} names a table; name a column of the session's table alone.")
         columns = self.source.columns
         name = node.this.name
-        alike = [c for c in columns if c.lower() == name.lower()]
-        if name not in columns and len(alike) == 1:
-            name = alike[0]
+        matches = [c for c in columns if c.lower() == name.lower()]
+        if name not in columns and len(matches) == 1:
+            name = matches[0]
         return self.source.column(name)
 
     def _literal(self, node: Any) -> Expression:
@@ -283,7 +283,7 @@ class Builder:
     def _neg(self, node: Any) -> Expression:
         inner = node.this
         if type(inner).__name__ != "Literal" or inner.is_string:
-            return made.negated(self._computable(inner))
+            return made.negate(self._computable(inner))
         return made.number_from_text("-" + inner.this)
 
     def _boolean(self, node: Any) -> Expression:
@@ -296,24 +296,24 @@ class Builder:
         return self.build(node.this)
 
     def _trycast(self, node: Any) -> Expression:
-        return made.try_cast(self.build(node.this), named_type(node.args["to"]))
+        return made.try_cast(self.build(node.this), type_of_cast(node.args["to"]))
 
     def _cast(self, node: Any) -> Expression:
-        inner, target = self.build(node.this), named_type(node.args["to"])
+        inner, target = self.build(node.this), type_of_cast(node.args["to"])
         if inner.is_literal and inner.type.kind == "text":  # DATE '2026-01-31', a public literal
-            return made.dated(inner, made.type_named(target).kind)
+            return made.date_literal(inner, made.type_from_name(target).kind)
         widening = inner.type.is_number and target == "float64"
         if inner.is_literal or widening or (inner.type.kind in ("integer", "text", "boolean") and target == "string"):
             return made.try_cast(inner, target)
         raise NotRowWise("CAST fails on values that do not fit; use TRY_CAST(... AS ...), which makes them null.")
 
     def _extract(self, node: Any) -> Expression:
-        return made.part_of(self.build(node.expression), node.this.name.lower())
+        return made.date_part(self.build(node.expression), node.this.name.lower())
 
     # computed values
 
     def _computable(self, node: Any) -> Expression:
-        """A number to compute with."""
+        """An operand of arithmetic, which must be a number."""
         value = self.build(node)
         value = made.try_cast(value, "float64") if value.type.undeclared else value
         if not value.type.is_number:
@@ -366,7 +366,10 @@ class Builder:
         if node.this is not None:
             raise NotRowWise("write CASE with conditions: CASE WHEN town = 'Ash' THEN 1 ELSE 0 END.")
         default = node.args.get("default")
-        branches = [(made.of_user(self._condition(one.this)), self.build(one.args["true"])) for one in node.args["ifs"]]
+        branches = [
+            (made.user_condition(self._condition(branch.this)), self.build(branch.args["true"]))
+            for branch in node.args["ifs"]
+        ]
         return made.case(branches, self.build(default) if default else None)
 
     def _lower(self, node: Any) -> Expression:
@@ -442,21 +445,21 @@ class Builder:
         return value
 
 
-def named_type(node: Any) -> str:
-    """The type a TRY_CAST names."""
+def type_of_cast(node: Any) -> str:
+    """The name of the type in a TRY_CAST."""
     name = node.this.name.lower() if hasattr(node.this, "name") else str(node.this).lower()
-    said = [str(part.this) for part in node.expressions]
+    arguments = [str(part.this) for part in node.expressions]
     if name == "decimal":
-        return f"decimal({', '.join([*said, '0'][:2] if said else ('18', '3'))})"  # as DuckDB reads it
-    known = {
+        return f"decimal({', '.join([*arguments, '0'][:2] if arguments else ('18', '3'))})"  # as DuckDB reads it
+    types = {
         **{"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "double": "float64"},
         **dict.fromkeys(("text", "varchar", "char"), "string"),
         **{"date": "date", "boolean": "boolean"},
         **dict.fromkeys(("timestamp", "timestampntz", "datetime"), "timestamp"),
     }
-    if name not in known or (said and known[name] != "string"):
+    if name not in types or (arguments and types[name] != "string"):
         raise NotRowWise(
             f"TRY_CAST to {node.sql(dialect='duckdb')} is not known here; use BIGINT, DOUBLE, DECIMAL(p, s), TEXT, "
             "BOOLEAN, DATE or TIMESTAMP."
         )
-    return known[name]
+    return types[name]

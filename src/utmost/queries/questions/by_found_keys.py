@@ -43,7 +43,7 @@ from utmost.queries.questions.alternatives import MOST_WIDE, gaussian_spread
 from utmost.queries.questions.integer_limits import clip_to, is_near_end
 from utmost.queries.questions.question import Terms, question_in_words
 from utmost.queries.units import Unit
-from utmost.queries.units_per_key import Found, found_keys, holders_statement, in_order
+from utmost.queries.units_per_key import Found, holders_statement, in_order, read_found_keys
 from utmost.space.integers import Holders, Lattice
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class KeySelection:
 
     def point(self, engine_result: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
         """The keys with their numbers of contributors, and their integers clamped to the space."""
-        keys = found_keys(self.by, engine_result, parts, digits)
+        keys = read_found_keys(self.by, engine_result, parts, digits)
         if self.numbers is None:
             return keys
         return Found(keys.keys, keys.holders, clip_to(keys.numbers, self.numbers))

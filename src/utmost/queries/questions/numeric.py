@@ -9,8 +9,8 @@ from utmost.errors import BadFile
 from utmost.privacy import Level
 from utmost.queries.aggregates import AGGREGATES
 from utmost.queries.aggregates.aggregate import Ratio
-from utmost.queries.found_keys import Discover, discover_again
-from utmost.queries.keys import keys_again
+from utmost.queries.found_keys import Discover, discover_from_public
+from utmost.queries.keys import keys_from_public
 from utmost.queries.predicate import where_from_text
 from utmost.queries.questions.aggregates import AggregateQuery, ByKeys, OneNumber, SeveralSums
 from utmost.queries.questions.by_found_keys import ByFoundKeys
@@ -51,10 +51,10 @@ def numeric_query_from_report(
     if by is not None:
         is_found = isinstance(by, Mapping) and "discover" in by
         if is_found and name == "top":
-            return TopFound(by=discover_again(by), k=public["k"], **common)
+            return TopFound(by=discover_from_public(by), k=public["k"], **common)
         if is_found:
-            return ByFoundKeys(by=discover_again(by), **common, **optional)
-        return ByKeys(by=keys_again(by), **common, **optional)
+            return ByFoundKeys(by=discover_from_public(by), **common, **optional)
+        return ByKeys(by=keys_from_public(by), **common, **optional)
     if "unbiased" in public:
         return OneNumber(prior=prior, unbiased=public["unbiased"], **common)
     if not (isinstance(aggregate, Ratio) or aggregate.name == "sum"):

@@ -1,7 +1,7 @@
-"""What an account tells those who must judge it: a checklist after NIST SP 800-226, and an entry for OpenDP's registry.
+"""Disclosures about an account: a checklist after NIST SP 800-226, and an entry for OpenDP's registry of deployments.
 
-Both are filled from the ledger. What a ledger cannot know (who the people are, who may see the table, what was decided
-before) is left as a question to whoever publishes: a blank that says so is better than a guess.
+Both are filled in from the ledger. What a ledger cannot know (who the people are, who may see the table, what was
+decided before) is left as a question to the publisher: a marked blank is better than a guess.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from utmost.queries.units import as_unit
 BLANK = "*to be answered by whoever publishes*"
 VARIANTS = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "zCDP", GaussianDP: "Gaussian DP"}
 STATED = ("name", "curator", "curator_type", "description", "intended_use", "region", "sector", "date")
-"""What the registry asks that no ledger knows."""
+"""Fields of the registry that no ledger can fill in."""
 
 
 def checklist(account: Account) -> str:
-    """A checklist in Markdown: the parts of NIST SP 800-226's pyramid, each with what the ledger says of it.
+    """A checklist in Markdown: the parts of NIST SP 800-226's pyramid, each with what the ledger says about it.
 
     NIST Special Publication 800-226, Guidelines for Evaluating Differential Privacy Guarantees (March 2025), asks what
     a claim of differential privacy rests on, from the parameters at the top to the security of the data below.
@@ -32,7 +32,7 @@ def checklist(account: Account) -> str:
     Parameters
     ----------
     account : Account
-        Of a ledger: `um.Ledger("budget.db").account("survey-2026")`.
+        Such as `um.Ledger("budget.db").account("survey-2026")`.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def checklist(account: Account) -> str:
     >>> print(checklist(account).splitlines()[0])
     # Checklist for survey-2026, after NIST SP 800-226
     """
-    rows = [f"| {part} | {found} | {said} |" for part, found, said in _parts(account)]
+    rows = [f"| {part} | {knowledge} | {origin} |" for part, knowledge, origin in _parts(account)]
     spends = [
         f"| {entry.number} | {entry.time} | {levels_of(entry)} | {_cell(asked(entry))} |" for entry in account.entries()
     ]
@@ -67,7 +67,7 @@ def checklist(account: Account) -> str:
 
 
 def _parts(account: Account) -> list[tuple[str, str, str]]:
-    """Every part of the pyramid, from its top: its name, what is known, and from where."""
+    """Every part of the pyramid, from the top: its name, what is known, and the source."""
     unit, entries = as_unit(account.unit), account.entries()
     whose = "a person, all of whose rows that take part" if unit.id else "one row"
     unfinished = sum(entry.state == "reserved" and not entry.slots for entry in entries)
@@ -115,10 +115,10 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
     Parameters
     ----------
     account : Account
-        Of a ledger: `um.Ledger("budget.db").account("survey-2026")`.
-    **stated : text
-        What no ledger knows: name, curator, curator_type, description, intended_use, region, sector, date. What is left
-        out is the text "TO DO", which the registry's editors will ask about.
+        Such as `um.Ledger("budget.db").account("survey-2026")`.
+    **stated : str
+        What no ledger knows: name, curator, curator_type, description, intended_use, region, sector, date. Fields that
+        are left out become "TO DO", which the registry's editors will ask about.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
     unknown = set(stated) - set(STATED)
     if unknown:
         raise InvalidInput(f"{shown(sorted(unknown)[0])} is no field of an entry; give some of {', '.join(STATED)}.")
-    said = {name: stated.get(name) or "TO DO" for name in STATED}
+    fields = {name: stated.get(name) or "TO DO" for name in STATED}
     unit, entries = as_unit(account.unit), account.entries()
     questions = list(dict.fromkeys(asked(entry) for entry in entries))
     slug = "".join(c if c.isalnum() else "-" for c in (stated.get("name") or account.dataset).lower())
@@ -140,14 +140,16 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
         "url_slug": slug,
         "deployment": {
             "basic": {
-                "name": said["name"],
-                "data_curators": [{"data_curator_name": said["curator"], "data_curator_type": said["curator_type"]}],
-                "description": said["description"],
-                "intended_use": said["intended_use"],
+                "name": fields["name"],
+                "data_curators": [
+                    {"data_curator_name": fields["curator"], "data_curator_type": fields["curator_type"]}
+                ],
+                "description": fields["description"],
+                "intended_use": fields["intended_use"],
                 "data_product_type": "Summary statistics",
-                "data_product_region": said["region"],
-                "data_product_sector": said["sector"],
-                "publication_date": said["date"],
+                "data_product_region": fields["region"],
+                "data_product_sector": fields["sector"],
+                "publication_date": fields["date"],
             },
             "dp_variant": {"variant_name": _variant(account), "data_domain": f"the table {account.dataset}"},
             "privacy_loss": {
@@ -183,10 +185,10 @@ def _variant(account: Account) -> str:
 def _parameters(account: Account) -> dict[str, float]:
     """The numbers of a budget, by their names."""
     names = ("epsilon", "delta") if isinstance(account.budget, ApproxDP) else ("rho", "mu")
-    found = {name: float(getattr(account.budget, name, 0)) for name in names}
-    return {name: number for name, number in found.items() if number or name == "epsilon"}
+    parameters = {name: float(getattr(account.budget, name, 0)) for name in names}
+    return {name: number for name, number in parameters.items() if number or name == "epsilon"}
 
 
 def _cell(text: str) -> str:
-    """A text inside a table."""
+    """A text escaped for a cell of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ")

@@ -1,7 +1,7 @@
-"""Reports: one self-contained HTML page that defends answers, the same as JSON beside it, and long tables as CSV.
+"""Write release reports: one self-contained HTML page, the same data as JSON beside it, and long tables as CSV.
 
-Made of an answer's details alone, so two tables that led to the same released value have byte-identical reports. What
-is there already is replaced only if it is a report.
+A report is made of an answer's details alone, so two tables that led to the same released value have byte-identical
+reports. An existing file is replaced only if it is a report.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def report_files(
     purpose: str | None = None,
     author: str | None = None,
 ) -> dict[Path, str]:
-    """What a report consists of, by file: the page, its JSON, and CSV of long tables, or of every table."""
+    """The files of a report with their texts: the page, its JSON, and CSV for long tables, or for every table."""
     listed = [answer.to_json() for answer in answers]
     plain = (listed[0] if len(listed) == 1 else "[" + ",\n".join(listed) + "]") + "\n"
-    found = {target.with_suffix(".json"): plain}
+    files = {target.with_suffix(".json"): plain}
     for number, answer in enumerate(answers, 1):
         if isinstance(answer.value, Mapping) and (every_table or len(answer.value) > MOST_CELLS):
             name = target.stem if len(answers) == 1 else f"{target.stem}-{number}"
-            found[target.with_name(f"{name}.csv")] = csv_of(answer)
-    return {**found, target: page_of(answers, title, purpose, author)}
+            files[target.with_name(f"{name}.csv")] = csv_of(answer)
+    return {**files, target: page_of(answers, title, purpose, author)}
 
 
 def csv_of(answer: Answer) -> str:
@@ -66,7 +66,9 @@ def csv_of(answer: Answer) -> str:
     for key, value in answer.value.items():
         parts = key if isinstance(key, tuple) else (key,)
         ends = answer.intervals.get(key, [None, None]) if ends_of else []
-        rows.writerow(["all" if part is ... else part for part in parts] + [_number(each) for each in (value, *ends)])
+        rows.writerow(
+            ["all" if part is ... else part for part in parts] + [_number(number) for number in (value, *ends)]
+        )
     return text.getvalue()
 
 
@@ -75,7 +77,7 @@ def _number(value: Any) -> Any:
 
 
 def require_writable(path: str | os.PathLike[str]) -> Path:
-    """Refuse a place where no report can be written, or where one would replace something else than a report."""
+    """Return the path of a page; refuse one that cannot be written, or that would replace a file that is no report."""
     target = _as_path(path)
     name = _cut(target)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -108,7 +110,7 @@ def _as_path(path: Any) -> Path:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether a file is a page of ours, or empty: nothing is lost with it."""
+    """Whether a file is one of our pages, or empty, so that it may be replaced."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -116,7 +118,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _is_data(path: Path) -> bool:
-    if not path.is_file():  # to read from a pipe is to wait
+    if not path.is_file():  # reading from a pipe would block
         return False
     try:
         content = parse_json(path.read_bytes())
@@ -127,28 +129,28 @@ def _is_data(path: Path) -> bool:
 
 
 def _cut(name: object) -> str:
-    """A name as an error shows it: a long one by its end."""
+    """A name for an error message; of a long one, the end."""
     text = str(name)
     return text if len(text) <= MOST_SHOWN else f"...{text[-MOST_SHOWN:]}"
 
 
 def write_files(texts: Mapping[Path, str]) -> None:
     """Write all files, or leave all of them as they were."""
-    made: dict[Path, Path] = {}
+    new_files: dict[Path, Path] = {}
     before: dict[Path, bytes | None] = {}
     try:
         for target, text in texts.items():
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=".utmost-report-")
-            made[target] = Path(name)
+            new_files[target] = Path(name)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.chmod(name, 0o644)  # a report is for others
-        for target, ready in made.items():
+            os.chmod(name, 0o644)  # a report is meant to be read by others
+        for target, ready in new_files.items():
             old = target.read_bytes() if target.exists() else None
             os.replace(ready, target)
             before[target] = old
     except BaseException as problem:
-        for ready in made.values():
+        for ready in new_files.values():
             ready.unlink(missing_ok=True)
         for target, old in before.items():
             target.unlink() if old is None else target.write_bytes(old)

@@ -1,7 +1,7 @@
-"""The HTML page that defends answers: values, pictures, proofs, accuracy, spend, and the usual alternatives.
+"""The release report as an HTML page: values, pictures, proofs, accuracy, spend, and a comparison of mechanisms.
 
-Made of answers' details alone (public parameters, released value, ledger state). Nothing is fetched: pictures are
-inline, there is no script. It can be read on a phone, on a dark screen, and with a screen reader.
+It is made of the answers' details alone (public parameters, released value, ledger state). Pictures are inline, nothing
+is fetched, and there is no script. It works on phones, in dark mode, and with screen readers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ STYLE = (
     "svg .ours{fill:var(--ours)}svg .others{fill:var(--others)}svg .curve{stroke:var(--ours)}"
 )
 OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
-"""How every page begins: a file that begins otherwise is not replaced by one."""
+"""The beginning of every page; only files that begin like this are overwritten."""
 MOST_BARS, MOST_DRAWN, MOST_ACROSS = 40, 400, 30
 OURS = "Utmost"
 LOSSES = {
@@ -72,13 +72,13 @@ LOSSES = {
 
 
 def page_of(answers: Sequence[Answer], title: str | None, purpose: str | None = None, author: str | None = None) -> str:
-    """One page for one or several answers; of one answer, the question is the title unless one is given."""
+    """A page for one or several answers; the default title for one answer is its question."""
     head = title_of(answers, title)
     content = content_of(answers, title)
     datasets = list(dict.fromkeys(answer.dataset for answer in answers))
     named = f"Data set{'s' * (len(datasets) > 1)} {', '.join(datasets)}."
-    given = (("Purpose", purpose), ("Author", author))
-    stated = "".join(f"<p>{name}: {html.escape(text)}</p>" for name, text in given if text)
+    statements = (("Purpose", purpose), ("Author", author))
+    stated = "".join(f"<p>{name}: {html.escape(text)}</p>" for name, text in statements if text)
     return (
         f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><main><h1>{html.escape(head)}</h1>"
@@ -91,19 +91,19 @@ def page_of(answers: Sequence[Answer], title: str | None, purpose: str | None = 
 
 
 def title_of(answers: Sequence[Answer], title: str | None = None) -> str:
-    """What a page of answers is called."""
+    """The title of a page of answers."""
     return title or (answers[0].question.words if len(answers) == 1 else f"{len(answers)} private answers")
 
 
 def content_of(answers: Sequence[Answer], title: str | None = None) -> str:
-    """What defends the answers, without the page around it."""
+    """The HTML of the answers' sections, without the page around them."""
     alone = title is None and len(answers) == 1
     promised = "".join(f'<p class="promise">{html.escape(text)}</p>' for text in promises(answers))
     return promised + "".join(_section(answer, alone) for answer in answers)
 
 
 def _section(answer: Answer, alone: bool) -> str:
-    """One answer; where it is alone on the page, the page's title has asked the question already."""
+    """The section of one answer; if it is alone on the page, the page's title is the question already."""
     details, terms = answer.details, answer.question.terms
     proof = details["proof"]
     facts = [
@@ -122,15 +122,15 @@ def _section(answer: Answer, alone: bool) -> str:
         ("Loss and prior", f"{details['question']['loss']} loss, {details['question']['prior']} prior"),
         ("Ledger", _ledger(answer)),
     ]
-    asked = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
+    heading = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
     pictures = f"{picture_of(answer)}{_curve(answer)}"
     proof_below = f"<details><summary>The proof, and how the answer was made</summary>{_facts(proved)}</details>"
     compared = _compared(answer, "h2" if alone else "h3")
-    return f"{asked}{_value(answer)}{pictures}{_facts(facts)}{compared}{proof_below}"
+    return f"{heading}{_value(answer)}{pictures}{_facts(facts)}{compared}{proof_below}"
 
 
 def _notes(answer: Answer) -> list[str]:
-    """What a reader should know beside the answer, of the question, the columns and the account."""
+    """Notes about the query, the columns and the account."""
     return [
         note
         for note in (
@@ -144,7 +144,7 @@ def _notes(answer: Answer) -> list[str]:
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    """Names and what is said under them, as a table."""
+    """Names with texts, as a table of two columns."""
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th><td class="words">{html.escape(text)}</td></tr>'
         for name, text in facts
@@ -158,14 +158,14 @@ def _statistic(answer: Answer) -> str:
 
 
 def _value(answer: Answer) -> str:
-    """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
+    """The value in large letters; several numbers as a table with their intervals."""
     if not isinstance(answer.value, Mapping):
         return f'<p class="value">{html.escape(show(answer.value, answer.after.intervals))}</p>'
     return _cross_table(answer) + _listed(answer)
 
 
 def _cross_table(answer: Answer) -> str:
-    """Numbers by two columns as a table of one against the other, where it is not too large; else nothing."""
+    """Numbers by two key columns as a cross table, if it is not too large; else ""."""
     names = answer.question.key_columns
     if len(names) != 2 or not all(isinstance(key, tuple) and len(key) == 2 for key in answer.value):
         return ""
@@ -177,13 +177,13 @@ def _cross_table(answer: Answer) -> str:
     for name in down:
         cells = ((other, answer.value.get((name, other))) for other in across)
         listed = ("" if cell is None else show_one((name, other), cell, answer.intervals) for other, cell in cells)
-        shown = "".join(f'<td class="released">{cell}</td>' for cell in listed)
-        rows += f'<tr><th scope="row">{html.escape(cell_name(name))}</th>{shown}</tr>'
+        row = "".join(f'<td class="released">{cell}</td>' for cell in listed)
+        rows += f'<tr><th scope="row">{html.escape(cell_name(name))}</th>{row}</tr>'
     return _table(top, rows)
 
 
 def _listed(answer: Answer) -> str:
-    """The first of several numbers, one below the other, each with its interval."""
+    """The first of several numbers as a list, each with its interval."""
     groups, sure = answer.after.groups, f"from ({answer.after.confidence:.0%})"
     ends_of = [sure, "to"] if answer.intervals else []
     ends_of += ["rows", sure, "to", "reliable"] if groups else []
@@ -191,10 +191,10 @@ def _listed(answer: Answer) -> str:
     head = f"<thead><tr>{keyed}{_heads('released', *ends_of)}</tr></thead>"
     rows = ""
     for name, count in islice(answer.value.items(), MOST_CELLS):
-        known = ["–", "–"] * bool(answer.intervals)
+        interval = ["–", "–"] * bool(answer.intervals)
         if name in answer.intervals:
-            known = [*show_ends(*answer.intervals[name])]
-        ends = "".join(f"<td>{part}</td>" for part in (*known, *map(show, groups.get(name, ()))))
+            interval = [*show_ends(*answer.intervals[name])]
+        ends = "".join(f"<td>{part}</td>" for part in (*interval, *map(show, groups.get(name, ()))))
         cells = f'<td class="released">{show_one(name, count, answer.intervals)}</td>{ends}'
         parts = name if isinstance(name, tuple) else (name,)
         keys = "".join(f'<th scope="row" class="words">{html.escape(cell_name(part))}</th>' for part in parts)
@@ -207,16 +207,16 @@ def _listed(answer: Answer) -> str:
 
 
 def picture_of(answer: Answer) -> str:
-    """What is known after a number was released; several counts side by side."""
+    """A picture of the posterior of one number, or bars for several."""
     if isinstance(answer.value, Mapping):
         numbers = {name: value for name, value in answer.value.items() if value is not None}
-        shown = {_short(cell_name(name)): float(n) for name, n in islice(numbers.items(), MOST_BARS + 1)}
-        few = 0 < len(shown) == len(numbers) <= MOST_BARS and answer.question.shares_unit
-        return bars(shown, *_with_intervals(answer)) if few else ""
-    known = answer.question.belief(answer.released)
-    if known is None or answer.interval is None:
+        heights = {_short(cell_name(name)): float(n) for name, n in islice(numbers.items(), MOST_BARS + 1)}
+        few = 0 < len(heights) == len(numbers) <= MOST_BARS and answer.question.shares_unit
+        return bars(heights, *_with_intervals(answer)) if few else ""
+    posterior = answer.question.belief(answer.released)
+    if posterior is None or answer.interval is None:
         return ""
-    points, chances = known
+    points, chances = posterior
     near = chances > chances.max() * 1e-3
     points, chances = points[near], chances[near]
     if len(points) > MOST_DRAWN:
@@ -232,21 +232,21 @@ def picture_of(answer: Answer) -> str:
 
 
 def _with_intervals(answer: Answer) -> tuple[str, None, dict[str, tuple[float, float]]]:
-    """What is written under the bars of several numbers, that none of them has won, and where each true one lies."""
+    """The caption of the bars of several numbers, no highlighted bar, and the interval of each."""
     ends = {_short(cell_name(name)): (float(low), float(high)) for name, (low, high) in answer.intervals.items()}
     lines = f" Each line holds the true one with {answer.after.confidence:.0%}." if ends else ""
     return f"The released numbers.{lines}", None, ends
 
 
 def _curve(answer: Answer) -> str:
-    """What was known before anything was read, where the question has such a picture."""
-    known = answer.question.curve
-    return "" if known is None else curve_of(known)
+    """The picture of a query's plan, if it has one."""
+    curve = answer.question.curve
+    return "" if curve is None else curve_of(curve)
 
 
 def _table(head: str, rows: str) -> str:
-    """A table that scrolls by itself where the page is narrow."""
-    around = '<div class="wide" tabindex="0" role="group" aria-label="Table">'  # a keyboard scrolls what has the focus
+    """A table that scrolls horizontally on a narrow page."""
+    around = '<div class="wide" tabindex="0" role="group" aria-label="Table">'  # scrolls by keyboard, too
     return f"{around}<table>{head}<tbody>{rows}</tbody></table></div>"
 
 
@@ -263,7 +263,7 @@ def _short(name: str) -> str:
 
 
 def _compared(answer: Answer, heading: str) -> str:
-    """The expected losses of the usual alternatives, by every loss shown; the declared one as a picture."""
+    """The expected losses of the usual alternatives: a table of all losses, and a picture of the declared one."""
     declared, compared = answer.before.loss, answer.details["compared"]
     losses = list(next(iter(compared.values())))
     mark = "\u00a0*"
@@ -273,15 +273,17 @@ def _compared(answer: Answer, heading: str) -> str:
         cells = "".join(f"<td>{figures(by[loss])}</td>" if loss in by else "<td>–</td>" for loss in losses)
         ours = ' class="ours"' if name == OURS else ""
         rows += f'<tr{ours}><th scope="row">{html.escape(name)}</th>{cells}</tr>'
-    drawn = {name: by[declared] for name, by in compared.items() if declared in by}
+    losses_drawn = {name: by[declared] for name, by in compared.items() if declared in by}
     times = times_rows(answer.before)
     of_rows = " times the rows there are (squared: times their square)" if times else ""
-    picture = bars(drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}{times}; less is better.", OURS)
+    picture = bars(
+        losses_drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}{times}; less is better.", OURS
+    )
     estimated = answer.before.standard_error > 0
-    found = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
+    source = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
     return (
         f"<{heading}>Against the usual alternatives</{heading}>{picture}{_table(head, rows)}"
-        f'<p class="small">Expected losses{of_rows} under the same prior, {found}. '
+        f'<p class="small">Expected losses{of_rows} under the same prior, {source}. '
         "* is the loss the mechanism was chosen for: it need not be best by the others.</p>"
     )
 
@@ -294,20 +296,20 @@ def _before(answer: Answer) -> str:
 
 
 def _after(answer: Answer) -> str:
-    known = answer.after
-    limit = f". Note: {near_limit_in_words(answer.question.terms.unit, known)}" if known.near_limit else ""
-    if len(known.intervals) > 1:
-        basis = known.basis if known.by_law else known.rests_on
-        ranges = f"each within its range above with {known.confidence:.0%}, {basis}"
-        if not known.by_law:
-            ranges = f"{known_after(replace(known, intervals={}))}; {ranges}"
+    after = answer.after
+    limit = f". Note: {near_limit_in_words(answer.question.terms.unit, after)}" if after.near_limit else ""
+    if len(after.intervals) > 1:
+        basis = after.basis if after.by_law else after.rests_on
+        ranges = f"each within its range above with {after.confidence:.0%}, {basis}"
+        if not after.by_law:
+            ranges = f"{known_after(replace(after, intervals={}))}; {ranges}"
         return ranges + limit
-    of_prior = known.expected is not None and known.rows is None
-    expected = f"; expected loss {figures(known.expected or 0.0)}, given the prior" if of_prior else ""
-    return f"{known_after(known)}{expected}{limit}"
+    of_prior = after.expected is not None and after.rows is None
+    expected = f"; expected loss {figures(after.expected or 0.0)}, given the prior" if of_prior else ""
+    return f"{known_after(after)}{expected}{limit}"
 
 
 def _ledger(answer: Answer) -> str:
     ledger = answer.ledger
-    kept = "" if ledger.kept else " The account is in memory only: it is lost with the process that asked."
-    return f"entry {ledger.entry} of {ledger.time}; spent {ledger.spent}; chain head {ledger.head}.{kept}"
+    memory_note = "" if ledger.kept else " The account is in memory only: it is lost with the process that asked."
+    return f"entry {ledger.entry} of {ledger.time}; spent {ledger.spent}; chain head {ledger.head}.{memory_note}"

@@ -1,6 +1,6 @@
-"""Small pictures for reports and notebooks, as SVG text: what is known after an answer, bars, what was spent.
+"""Small pictures for reports and notebooks, as SVG text: posteriors, bars, curves, and the spent budget.
 
-What is written on them takes the colour of the text around, so that they can be read on a dark page too.
+Labels take the colour of the surrounding text, so that they are legible on a dark page, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OURS, OTHERS, INK = "#4271ae", "#b8bcc4", "currentColor"
 def belief(
     xs: Sequence[float], chances: Sequence[float], answer: float, interval: tuple[float, float], caption: str
 ) -> str:
-    """The probabilities of the truth after an answer, the interval shaded, the answer marked; with a caption."""
+    """The posterior of the true value, with the interval shaded, the answer marked, and a caption."""
     top = max(chances) or 1.0
     low, high = min(xs), max(xs)
     width = (high - low) or 1.0
@@ -40,7 +40,7 @@ def belief(
 
 
 def _anchor(place: float) -> str:
-    """How a text is put at a place so that it stays inside the picture."""
+    """The text anchor with which a label at a position stays inside the picture."""
     return "start" if place < 90 else "end" if place > WIDE - 90 else "middle"
 
 
@@ -50,9 +50,9 @@ def bars(
     strong: str | None = None,
     intervals: Mapping[str, tuple[float, float]] | None = None,
 ) -> str:
-    """Numbers side by side, with a caption; one of them at full strength, or all alike; intervals as lines."""
+    """Horizontal bars with a caption: one of them highlighted, or all in one colour; intervals as lines."""
     ends = {name: pair for name, pair in (intervals or {}).items() if all(map(math.isfinite, pair))}
-    top = max([0.0, *values.values(), *(high for _, high in ends.values())]) or 1.0  # noise may bring all below 0
+    top = max([0.0, *values.values(), *(high for _, high in ends.values())]) or 1.0  # with noise, all may be below 0
     body = ""
     for i, (name, value) in enumerate(values.items()):
         y = 14 + 30 * i
@@ -60,7 +60,7 @@ def bars(
         kind, fill = ("ours", OURS) if strong in (None, name) else ("others", OTHERS)
         body += _text(204, y + 15, name, "end")
         body += f'<rect class="{kind}" x="212" y="{y}" width="{max(long, 1):.1f}" height="20" fill="{fill}"/>'
-        if name in ends and ends[name][1] >= 0:  # what lies below 0 has no place on the bars
+        if name in ends and ends[name][1] >= 0:  # an interval below 0 is not drawn
             left, right = (212 + (WIDE - 320) * max(end, 0.0) / top for end in ends[name])
             body += f'<path d="M{left:.1f},{y + 10}H{right:.1f}M{left:.1f},{y + 5}v10M{right:.1f},{y + 5}v10" '
             body += f'fill="none" stroke="{INK}" stroke-width="1.5"/>'
@@ -70,7 +70,7 @@ def bars(
 
 
 def curve(xs: Sequence[float], chances: Sequence[float], caption: str) -> str:
-    """Probabilities from 0 to 1 over whole numbers, with marks at the first, the last and where one half is passed."""
+    """Probabilities from 0 to 1 over integers, labelled at the first, the last and where they exceed one half."""
     low, high = min(xs), max(xs)
     width = (high - low) or 1.0
 
@@ -96,7 +96,7 @@ def curve(xs: Sequence[float], chances: Sequence[float], caption: str) -> str:
 
 
 def falling(xs: Sequence[float], ys: Sequence[float], caption: str) -> str:
-    """Numbers above 0 over numbers above 0, with equal factors as equal steps on both axes, some of them written."""
+    """Positive numbers over positive numbers on logarithmic axes, with labels at powers of ten."""
     low, high = math.log(min(xs)), math.log(max(xs))
     least, most = (math.log(max(end, 1e-300)) for end in (min(ys), max(ys)))
 
@@ -115,23 +115,23 @@ def falling(xs: Sequence[float], ys: Sequence[float], caption: str) -> str:
     return _captioned(caption, body)
 
 
-def curve_of(known: Mapping[str, Any]) -> str:
-    """The picture of a question's curve: two columns of numbers, by name."""
-    (across, xs), (upwards, chances) = known.items()
+def curve_of(columns: Mapping[str, Any]) -> str:
+    """The picture of a query's curve, which is given as two named columns of numbers."""
+    (across, xs), (upwards, chances) = columns.items()
     if across == "rows":
         return falling(xs, chances, f"The {upwards} by how many rows the answer is made of; both axes are logarithmic.")
     return curve(xs, chances, f"A key is {upwards} this high, by how many {across} it has.")
 
 
 def spending(shares: Mapping[str, Sequence[tuple[str, float]]]) -> str:
-    """For every resource of a budget a bar, filled from the left by what each named entry took, in turning shades."""
+    """A bar for every resource of a budget, filled from the left by the spend of each entry, in alternating shades."""
     body, wide = "", WIDE - 60
-    for i, (name, taken) in enumerate(shares.items()):
+    for i, (name, entries) in enumerate(shares.items()):
         y, at = 26 + 56 * i, 30.0
-        rest = max(0.0, 1 - sum(share for _, share in taken))
+        rest = max(0.0, 1 - sum(share for _, share in entries))
         body += _text(30, y - 8, f"{name}: {rest:.1%} left", "start")
         body += f'<rect x="30" y="{y}" width="{wide}" height="22" class="others" fill="{OTHERS}" opacity="0.4"/>'
-        for place, (who, share) in enumerate(taken):
+        for place, (who, share) in enumerate(entries):
             long = wide * min(share, 1.0)
             body += (
                 f'<rect x="{at:.1f}" y="{y}" width="{max(long - 1, 0.5):.1f}" height="22" class="ours" fill="{OURS}" '

@@ -1,4 +1,4 @@
-"""What answers, plans and pages say in the same words: values, proofs, and what an answer says about the truth."""
+"""Descriptions shared by answers, plans and pages: values, proofs, errors and intervals in words."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from utmost.queries.units import Unit
 from utmost.solution import USEFUL
 
 BEYOND = 2
-"""How many digits of a number are written beyond the first digit of how wide its interval is."""
+"""How many digits of a number are written beyond the first digit of its interval's width."""
 MOST_CELLS = 100
-"""How many of many numbers are shown to people; the rest is in the table and the JSON."""
+"""Most numbers that are displayed; the rest is in the table and the JSON."""
 
 DEPENDING = "depending on where the values lie"
 UNKNOWN = "not known: too few tallies drawn from the prior have this answer"
 
 
 def show(value: Any, intervals: Mapping[Any, tuple[Any, Any]] | None = None) -> str:
-    """A value as people write it; beside its interval, with the digits that this supports.
+    """Format a value; with its interval, to the digits that the interval supports.
 
     Parameters
     ----------
-    value : an answer, or one of its numbers
-    intervals : what is known of each of its numbers
+    value : any
+        An answer, or one of its numbers.
+    intervals : mapping, optional
+        The interval of each number.
 
     Examples
     --------
@@ -44,27 +46,27 @@ def show(value: Any, intervals: Mapping[Any, tuple[Any, Any]] | None = None) -> 
     if isinstance(value, list):
         named = [cell_name(key) for key in value[:MOST_CELLS]]
         return first_of(named, value) or "none"
-    known = intervals or {}
+    intervals_by_name = intervals or {}
     if isinstance(value, Mapping):
         few = islice(value.items(), MOST_CELLS)
-        parts = [f"{cell_name(name)}: {show_one(name, part, known)}" for name, part in few]
+        parts = [f"{cell_name(name)}: {show_one(name, part, intervals_by_name)}" for name, part in few]
         return first_of(parts, value)
     if isinstance(value, int):
         return f"{value:,}"
-    if len(known) == 1 and (places := _places(*next(iter(known.values())))) is not None:
+    if len(intervals_by_name) == 1 and (places := _places(*next(iter(intervals_by_name.values())))) is not None:
         return _rounded(value, places, ROUND_HALF_EVEN)
     return f"{float(value):,.0f}" if 1e6 <= abs(float(value)) < 1e15 else f"{float(value):,.6g}"
 
 
 def show_one(name: Any, value: Any, intervals: Mapping[Any, tuple[Any, Any]]) -> str:
-    """One of several numbers; where others have an interval and it has none, little is known of it."""
+    """Format one of several numbers; if others have an interval and this one has none, to three digits."""
     if name in intervals:
         return show(value, {name: intervals[name]})
     return figures(value) if intervals and isinstance(value, float) else show(value)
 
 
 def show_ends(low: Any, high: Any) -> tuple[str, str]:
-    """The ends of an interval, rounded outwards to the digits that its width supports; whole numbers stay as they are.
+    """The ends of an interval, rounded outwards to the digits that its width supports; integers stay as they are.
 
     Examples
     --------
@@ -79,25 +81,25 @@ def show_ends(low: Any, high: Any) -> tuple[str, str]:
 
 
 def _places(low: Any, high: Any) -> int | None:
-    """To how many places a number is written whose interval is so wide: two digits beyond the first of the width."""
+    """The number of decimal places for a number with such an interval: two digits beyond the first of the width."""
     numbers = all(isinstance(end, int | float | Fraction) and not isinstance(end, bool) for end in (low, high))
     wide = float(high - low) if numbers else 0.0
     return BEYOND - math.floor(math.log10(wide)) if 0 < wide < math.inf else None
 
 
 def _rounded(value: Any, places: int, direction: str) -> str:
-    """A number with so many places, of its shortest decimal; no more than six figures more than its own are written."""
-    found = Decimal(repr(float(value)))
-    if found == 0:
+    """A number rounded to so many decimal places, but to at most 18 significant digits."""
+    exact = Decimal(repr(float(value)))
+    if exact == 0:
         return "0"
-    places = min(places, BEYOND + 15 - found.adjusted())
+    places = min(places, BEYOND + 15 - exact.adjusted())
     step = Decimal(1).scaleb(-places)
-    whole = (found / step).to_integral_value(rounding=direction) * step
+    whole = (exact / step).to_integral_value(rounding=direction) * step
     return f"{whole.normalize():,f}" if whole else "0"
 
 
 def cell_name(key: Any) -> str:
-    """What one of several numbers is called: a text as it is, the values of a key one after another."""
+    """The name of one of several numbers: a text as it is, the values of a key separated by commas."""
     return ", ".join(
         "null" if part is None else "all" if part is ... else str(part)
         for part in (key if isinstance(key, tuple) else (key,))
@@ -105,13 +107,13 @@ def cell_name(key: Any) -> str:
 
 
 def first_of(texts: list[str], everything: Collection[Any]) -> str:
-    """The texts of the first numbers, and how many more there are."""
+    """The texts of the first numbers, followed by how many more there are."""
     more = len(everything) - len(texts)
     return "; ".join(texts) + (f"; and {more:,} more" if more else "")
 
 
 def figures(value: float) -> str:
-    """A size, such as an expected error, with three significant digits: more would mean nothing.
+    """A size, such as an expected error, to three significant digits.
 
     Examples
     --------
@@ -123,11 +125,11 @@ def figures(value: float) -> str:
 
 
 def optimality(proof: Mapping[str, Any]) -> str:
-    """What is known about better mechanisms, from the proof in a plan or an answer.
+    """The claim of optimality in words, from the proof in a plan or an answer.
 
-    How near the bound is goes by a ratio, which has no unit: losses are those of the integers that are released, and
-    the expected error that stands beside it is the answer's. Where the ends of a range take much of a bound, it is for
-    answers away from them, or is compared with all noise, which has a law of errors that is the same at every table.
+    The gap is given as a ratio, which has no unit: losses are those of the released integers, while the expected error
+    shown beside it is the answer's. Where the ends of a range weaken a bound, the ratio is for answers away from them,
+    or compares with all additive noise, whose error distribution is the same at every table.
 
     Examples
     --------
@@ -162,7 +164,7 @@ duality'
 
 
 def _beyond(value: float, bound: float) -> str:
-    """By how many percent of a bound a loss is above it; from twice the bound on, how many times."""
+    """How far a loss is above a bound: in percent, or from twice the bound on as a multiple."""
     if value > USEFUL * bound:
         return "no useful bound"
     if value >= 2 * bound > 0:
@@ -171,12 +173,12 @@ def _beyond(value: float, bound: float) -> str:
 
 
 def after_label(after: After) -> str:
-    """What is said after an answer: an interval, or how likely a choice is right."""
+    """The label of what follows an answer: an interval, or the probability that a choice is right."""
     return f"{after.confidence * 100:g} % interval" if after.intervals else "given the answer"
 
 
 def measured(loss: str) -> str:
-    """What a loss measures."""
+    """What a loss measures, in words."""
     words = {"users": "holders that a key needs to be shown:", "missed": "share of the most frequent that is missed:"}
     if loss in words:
         return words[loss]
@@ -184,7 +186,7 @@ def measured(loss: str) -> str:
 
 
 def compared_by(before: Before) -> str:
-    """What mechanisms are compared by: of means and the like, over all tables."""
+    """The quantity by which mechanisms are compared; for means and the like, the largest over all tables."""
     loss = before.loss
     largest = "" if before.least_over_rows is None else "largest "
     return (
@@ -193,17 +195,17 @@ def compared_by(before: Before) -> str:
 
 
 def times_rows(before: Before) -> str:
-    """That mechanisms are compared by what is divided by the rows, where nobody said how many are expected."""
+    """The suffix " times rows", where losses are divided by a number of rows that nobody stated."""
     return "" if before.average is not None else f" times rows{'^2' * (before.loss == 'squared')}"
 
 
 def estimated(error: float) -> str:
-    """That a number is an estimate, if it is one."""
+    """The standard error in words, if a number is an estimate."""
     return f" (estimated, standard error {error:.2g})" if error else ""
 
 
 def expected_error(before: Before) -> str:
-    """The expected error, as one number or by how many rows the answer is made of, and the worst.
+    """The expected error in words, as one number or by the number of rows, and the worst one.
 
     Examples
     --------
@@ -237,13 +239,13 @@ def expected_error(before: Before) -> str:
 
 
 def _from_to(least: float, most: float, of: str = "") -> str:
-    """A range of sizes, or one of them where both are written alike."""
+    """A range of sizes, or one size if both are written in the same way."""
     low, high = figures(least), figures(most)
     return f"{high}{of}" if low == high else f"{low}{of} to {high}{of}"
 
 
 def near_limit_in_words(unit: Unit, after: After) -> str:
-    """That a number is so close to what `at_most` allows that the table may have more."""
+    """A warning that a number is so close to the limit of `at_most` that the table may have more rows."""
     most, whose = f"at_most = {unit.at_most:,}", unit.whose
     if after.rows is not None or after.groups:  # means and the like: it is their rows that reach it
         return (
@@ -257,7 +259,7 @@ def near_limit_in_words(unit: Unit, after: After) -> str:
 
 
 def outside_in_words(value: Any, after: After) -> str:
-    """That a number lies outside its own interval, if one does: it is unbiased, and the interval is cut off.
+    """A note that an unbiased number lies outside its interval, which is cut off at what is possible; "" if none does.
 
     Examples
     --------
@@ -278,17 +280,17 @@ def outside_in_words(value: Any, after: After) -> str:
 
 
 def groups_in_words(after: After) -> str:
-    """How many rows each group has, as far as what was released says, and which answers are mostly noise."""
+    """The estimated number of rows of each group, with intervals, and the groups whose answers are mostly noise."""
     few = list(islice(after.groups.items(), MOST_CELLS))
-    found = [f"{cell_name(key)} {rows:,} ({low:,} to {high:,})" for key, (rows, low, high, _) in few]
+    groups = [f"{cell_name(key)} {rows:,} ({low:,} to {high:,})" for key, (rows, low, high, _) in few]
     noisy = [cell_name(key) for key, group in after.groups.items() if not group[-1]]
     first = first_of(noisy[:MOST_CELLS], noisy)
-    said = f"; not reliable, mostly noise: {first}" if noisy else ""
-    return f"about, with {after.confidence:.0%} each: {first_of(found, after.groups)}{said}"
+    noise_note = f"; not reliable, mostly noise: {first}" if noisy else ""
+    return f"about, with {after.confidence:.0%} each: {first_of(groups, after.groups)}{noise_note}"
 
 
 def known_after(after: After) -> str:
-    """What is known about the truth, given an answer."""
+    """What an answer says about the truth: intervals, probabilities, and what they rest on."""
     right = ""
     if after.probability_right is not None:
         right = f"right with probability {after.probability_right:.6g}{estimated(after.standard_error)}"
@@ -322,6 +324,6 @@ def known_after(after: After) -> str:
     by_law = ", ".join(part for part in (near, within) if part)
     if not by_prior:
         return f"{UNKNOWN}; {by_law}, {after.rests_on}" if by_law else UNKNOWN
-    known = f"{after.condition}: " if after.condition else ""
-    known += f"{by_prior}, given {after.given}"
-    return f"{known}; {by_law}, for every {'such ' if after.condition else ''}table" if by_law else known
+    sentence = f"{after.condition}: " if after.condition else ""
+    sentence += f"{by_prior}, given {after.given}"
+    return f"{sentence}; {by_law}, for every {'such ' if after.condition else ''}table" if by_law else sentence
