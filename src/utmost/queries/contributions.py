@@ -58,7 +58,8 @@ HEX, DIGITS = "0123456789abcdef", 4
 SHORT = 12
 """How many digits of a hash rows are sorted by; ties are broken by the columns."""
 DIGIT = 13
-"""Bits of a digit: the sum of such digits over `MOST_ROWS` rows is below 2^62, to which sums by keys are clamped."""
+"""Bits of a digit. The sum of such digits over `expressions.types.MOST_ROWS` rows is below 2^62, to which engines clamp
+sums by keys."""
 
 
 @dataclass(frozen=True)

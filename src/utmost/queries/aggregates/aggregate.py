@@ -37,7 +37,7 @@ LOSSES = ("absolute", "squared", "zero-one")
 """The losses that every report shows, whichever the mechanism is designed for."""
 OF_RATIOS = ("absolute", "squared")
 """The losses that the noise of a ratio's sums can be designed for."""
-MOST_ROWS = 2**63 - 1
+LARGEST_INT64 = 2**63 - 1
 """The most rows of any table; estimates of numbers of rows are clamped to it, because noise can exceed it."""
 Integers = NDArray[Any]
 """One integer for each group: 64-bit, or Python's own where these are too small."""
@@ -385,7 +385,7 @@ class Ratio(Aggregate):
             -((half_width - total) // weight),
             (total + half_width) // weight,
         )
-        rows, low, high = (np.clip(number, 0, MOST_ROWS).astype(np.int64) for number in numbers)
+        rows, low, high = (np.clip(number, 0, LARGEST_INT64).astype(np.int64) for number in numbers)
         return rows, low, high
 
 
