@@ -138,5 +138,5 @@ def test_an_answer_states_the_posterior_of_the_candidate_named(prior):
 
 @pytest.mark.long
 def test_nothing_is_claimed_of_an_answer_that_hardly_a_drawn_tally_has():
-    question = opened(500).plan.quantile("x", 0.999, list(range(100)), 0.01).question
+    question = opened(500).plan.quantile("x", 0.999, list(range(100)), 0.01, loss="zero-one").question
     assert question.after({"place": 0}).probability_right is None
