@@ -27,9 +27,7 @@ def table(tmp_path):
 
 
 def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "utmost", "release", *map(str, words)], capture_output=True, text=True, input=""
-    )
+    return utmost("release", *words)
 
 
 COMMON = ("--dataset", "survey", "--rows-at-most", "20", "--neighbours", "replace", "--privacy", "50")
@@ -233,9 +231,10 @@ def test_a_delta_of_its_own(table):
     assert json.loads(first.stdout)["privacy"] == json.loads(second.stdout)["privacy"]
 
 
-def test_the_commands_of_the_guides_follow_each_other(tmp_path):
+def test_the_commands_of_the_guides_follow_each_other(tmp_path, monkeypatch):
     """One after the other in one folder, on the survey they speak of, from the account of the first."""
     write_survey(tmp_path / "survey.csv")
+    monkeypatch.chdir(tmp_path)
     root, left = Path(__file__).parents[2], []
     for guide in ("README.md", "docs/release.md", "docs/questions.md"):
         text = (root / guide).read_text(encoding="utf-8")
@@ -244,8 +243,7 @@ def test_the_commands_of_the_guides_follow_each_other(tmp_path):
         assert commands, guide
         for command in commands:
             words = shlex.split(command.replace("\\\n", " "))[1:]
-            call = [sys.executable, "-m", "utmost", *words, "--json"]
-            done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path)
+            done = utmost(*words, "--json")
             assert done.returncode == 0, (command, done.stderr)
             left.append(json.loads(done.stdout)["ledger"]["left"])
     assert left == ["epsilon 2.5 of 3", "epsilon 2.5 of 3", "epsilon 2 of 3"]
