@@ -15,6 +15,7 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +51,7 @@ What their symbols are here is in [notation](notation.md).
 COLUMNS = "| statement | says | solved by | checked by | reproduced by | guide |"
 
 
+@cache
 def citations(source: Path = SOURCE) -> dict[str, list[str]]:
     """For every key, the functions that cite it or reproduce it, as "path/of/module.py:function"."""
     found: dict[str, list[str]] = defaultdict(list)
@@ -76,12 +78,14 @@ def _marked(tree: ast.AST, within: str = "") -> Iterator[tuple[str, list[str]]]:
             yield from _marked(node, f"{within}{node.name}.")
 
 
+@cache
 def statements() -> dict[str, dict[str, str]]:
     """Every statement by its key: what it says, and, if no function rests on it, what it is."""
     listed = tomllib.loads((ROOT / "tools" / "theorems.toml").read_text(encoding="utf-8"))
     return {f"{paper}-{number}": fields for paper, those in listed.items() for number, fields in those.items()}
 
 
+@cache
 def claims() -> dict[str, str]:
     """What each reproduced claim says, by its key."""
     held = tomllib.loads((SOURCE / "reproduce" / "claims.toml").read_text(encoding="utf-8"))["claim"]
