@@ -19,7 +19,7 @@ NAMES = {name: f"c{i}" for i, name in enumerate(COLUMNS)}
 ROWS = HARMLESS + 1 + max(len(column.extremes) for column in COLUMNS.values())
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def collected():
     """No socket of PySpark's is left for the tests of others."""
     yield
