@@ -267,8 +267,17 @@ def _times(target, factor):
     return (wider, *probability) if probability else wider
 
 
-@pytest.mark.parametrize("part", [None, um.ApproxDP(3, "1e-6")])
-@pytest.mark.parametrize("asked", ["counts", "mixed", "several kinds"])
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [
+        ("mixed", None),
+        ("several kinds", um.ApproxDP(3, "1e-6")),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in [("counts", None), ("counts", um.ApproxDP(3, "1e-6")), ("mixed", um.ApproxDP(3, "1e-6"))]
+        ),
+    ],
+)
 def test_fifty_questions_take_two_seconds(asked, part):
     """Of processor time, at the first call, whatever is asked and either way round, where every accounting is tried.
 

@@ -23,7 +23,7 @@ def plan(most, rows_each=None, neighbours="add-remove"):
     return um.Session(TABLE, "d", unit, neighbours, budget=100).plan
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2])
+@pytest.mark.parametrize("epsilon", [0.1, *(pytest.param(e, marks=pytest.mark.long) for e in (0.5, 1, 2))])
 def test_never_worse_than_the_alternatives(epsilon):
     """In the declared loss under the uniform prior, short and long lines, near and far neighbours."""
     for loss in LOSSES:

@@ -92,7 +92,7 @@ def test_groups_come_with_their_rows_and_small_ones_are_suppressed(session):
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
-@pytest.mark.parametrize("groups", [1, 2, 20])
+@pytest.mark.parametrize("groups", [pytest.param(1, marks=pytest.mark.long), 2, 20])
 def test_intervals_hold_the_rows_of_groups(groups, neighbours):
     s = um.Session(pyarrow.table({"x": [0.5], "g": ["0"]}), "r", um.rows(at_most=1000), neighbours, budget=um.ZCDP(5))
     question = s.plan.mean("x", 0, 1, privacy=um.ZCDP(1), by=um.keys(g=list(map(str, range(groups))))).question
@@ -101,7 +101,7 @@ def test_intervals_hold_the_rows_of_groups(groups, neighbours):
     )
     held = [
         low <= 100 <= high
-        for _ in range(200 // groups + 20)
+        for _ in range(200 // groups + 5)
         for _, low, high, _ in question.after(question.draw(point)).groups.values()
     ]
     assert np.mean(held) > 0.9

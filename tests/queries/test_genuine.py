@@ -110,8 +110,10 @@ def verified(folder, **asking):
     return kinds
 
 
-@pytest.mark.parametrize("many", [2, 3])
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize(
+    ("many", "neighbours"),
+    [(3, "add-remove"), *(pytest.param(*case, marks=pytest.mark.long) for case in [(2, "add-remove"), (3, "replace")])],
+)
 def test_every_genuine_report_verifies(many, neighbours, tmp_path):
     """With tables of six rows at most, at a pure level; what is not asked at a pure level, with a delta."""
     pure = verified(tmp_path, many=many, neighbours=neighbours, at_most=6, level="pure")
