@@ -18,12 +18,12 @@ from utmost.mechanism.exact_law import ExactMechanism, law_from_json, law_to_jso
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD
 from utmost.privacy import ApproxDP, level_from_json
+from utmost.solution.kinds import KINDS
 from utmost.solution.solution import FORMAT, MOST_CHECKED, VERSION, Certificate, Problem, Solution
 from utmost.space import Space, label_from_json, label_to_json
 from utmost.space.edge_levels import levels_from_json
 from utmost.space.families import space_from_json
 from utmost.space.integers import unlisted_from_json, unlisted_to_json
-from utmost.theory.verifiers import CHECKERS
 
 LARGEST = 2**200
 """A bound on every number of a file: above any sum over a table, and its fourth power is still a float."""
@@ -73,7 +73,7 @@ def solution_from_json(content: dict[str, Any]) -> Solution:
         else:
             space = space_from_json(p["space"])
             problem = Problem(p["question"], space, levels_from_json(space, p["privacy"]), data)
-        if problem.question not in CHECKERS:
+        if problem.question not in KINDS:
             raise BadFile(f"the file asks {problem.question!r}, which this version cannot check; update Utmost.")
         c["evidence"] = {name: _value_from_json(value) for name, value in c["evidence"].items()}
         c["notes"] = tuple(str(note) for note in c["notes"])
