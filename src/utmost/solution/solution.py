@@ -23,6 +23,7 @@ from utmost.exact.saved import NONSENSE, read_checked, write_checked
 from utmost.mechanism import Rows
 from utmost.mechanism.certification import (
     MOST_MOVED,
+    Certifiable,
     CertifiedMechanism,
     CertifiedRecipe,
     Check,
@@ -158,6 +159,12 @@ def certificate_of(
     return Certificate(claim, words.reason, words.quantity, words.method, bound, gap, arrays, words.notes)
 
 
+def mechanism_of(solution_or_mechanism: Any) -> Any:
+    """The mechanism of a solution; a mechanism itself as it is."""
+    is_solution = isinstance(solution_or_mechanism, Solution)
+    return solution_or_mechanism.mechanism if is_solution else solution_or_mechanism
+
+
 def sketched(problem: Problem, mechanism: Any, value: float) -> Solution:
     """A solution without a proof, for a search over many levels: nothing is released from it."""
     return Solution(problem, mechanism, value, Certificate("unproved", SKETCH, "", ""))
@@ -225,7 +232,7 @@ class Verification:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Certifiable):
     """The best mechanism for a problem, its value, and its certificate.
 
     Examples
@@ -451,4 +458,4 @@ class Solution:
         return f"Solution({self.problem!r}, value={self.value:.6g}, {self.certificate.claim})"
 
     def _repr_html_(self) -> str:
-        return card(str(self), getattr(self.mechanism, "_repr_html_", lambda: "")())
+        return card(str(self), self.mechanism._repr_html_() if isinstance(self.mechanism, Rows) else "")

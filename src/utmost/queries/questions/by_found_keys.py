@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -425,7 +426,7 @@ def _plain(column: Any) -> list[Any]:
 def plain_key(key: Any) -> list[Any]:
     """A key as plain data, dates as text."""
     parts = key if isinstance(key, tuple) else (key,)
-    return [part.isoformat() if hasattr(part, "isoformat") else part for part in parts]
+    return [part.isoformat() if isinstance(part, date) else part for part in parts]
 
 
 # ---- the usual alternatives ----

@@ -533,9 +533,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
 
 def _level_in_words(level: Level) -> dict[str, Any]:
     """A level in words and as floats; the exact one stands beside them."""
-    names = ("epsilon", "delta") if isinstance(level, ApproxDP) else ("mu", "rho")  # of zCDP, epsilon is a function
-    numbers = {name: float(getattr(level, name)) for name in names if hasattr(level, name)}
-    return {"words": str(level), "numbers": numbers}
+    return {"words": str(level), "numbers": {name: float(number) for name, number in level.parameters.items()}}
 
 
 def proved_private(question: Question) -> Check:
@@ -587,8 +585,7 @@ def in_unit(question: Question, value: float | None) -> float | None:
 
 def require_releasable(level: Level) -> Level:
     """Return a level at which answers are released; refuse ones too small to say anything or too large to protect."""
-    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", getattr(level, "rho", 1))
-    delta = getattr(level, "delta", 0)
+    size, delta = level.strength, level.delta
     if size == 0 and delta == 0:
         raise InvalidInput(
             "privacy is 0: every answer would be the same whatever the table says; give a level above 0, such as 1."

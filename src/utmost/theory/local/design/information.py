@@ -19,7 +19,7 @@ from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP
-from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, mechanism_of, proved_bound
 from utmost.solution.phrases import Phrase
 from utmost.solution.sentences import ALL_PATTERNS, CYCLIC, KNAPSACK, TRIVIAL
 from utmost.space.edge_levels import Privacy, on_edges
@@ -103,7 +103,7 @@ def information(mechanism: Any, prior: ArrayLike) -> float:
     0.085140773
     """
     weights = prior_of(prior)
-    table = getattr(mechanism, "mechanism", mechanism)
+    table = mechanism_of(mechanism)
     if len(table.points) != len(weights):
         raise InvalidInput(f"the mechanism has {len(table.points)} letters, the prior {len(weights)}.")
     return information_between(table.matrix, weights)

@@ -307,8 +307,7 @@ def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
     if is_named and loss not in ("absolute", "squared"):
         return None
     pure = isinstance(level, ApproxDP) and level.delta == 0
-    trivial = isinstance(level, ApproxDP) and not 0 < level.log_growth < math.inf
-    if trivial or getattr(level, "mu", 1) in (0, math.inf):
+    if level.strength in (0, math.inf):
         return None
     if n > MOST:
         is_line = is_named and space.points == range(n)

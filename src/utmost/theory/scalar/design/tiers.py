@@ -230,7 +230,7 @@ def _by_program(problem: Problem, border: int) -> tuple[TieredTable | None, dict
     prices = even.certificate.evidence
     positive = prices["duals"] > 0
     evidence = {name: prices[name][positive] for name in ("edges", "forward", "slopes", "duals")}
-    starts, sizes = ([getattr(line, name) for line in window.lines] for name in ("first", "points"))
+    starts, sizes = [line.first for line in window.lines], [line.points for line in window.lines]
     table = replace(empty, weights=certified.weights, bits=certified.bits)
     return table, {**evidence, "starts": starts, "sizes": sizes}
 
