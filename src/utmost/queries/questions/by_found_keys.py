@@ -181,8 +181,8 @@ def require_discover(by: Any, level: Level, unit: Unit, has_noise: bool) -> Disc
         )
     if by.share != HALF and not has_noise:
         raise InvalidInput(
-            f"share is {shown(by.share)}, and there is nothing to share: how many hold a key is told at no "
-            "cost; leave it out."
+            f"share is {shown(by.share)}, and there is nothing to share: the number of contributors "
+            "of a key costs nothing; leave it out."
         )
     return by
 

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
-"""The range of epsilons at which answers are released: below, a million people cannot be told from none; above,
-e^-epsilon has more digits than anybody can use."""
+"""The range of epsilons at which answers are released: below, a million people cannot be distinguished from none;
+above, e^-epsilon has more digits than anybody can use."""
 DROPPED = {
     "table": "rows of a person beyond {} are dropped before any condition: all answers about rows with this bound are "
     "about the same rows",
@@ -489,7 +489,7 @@ class Question(ABC):
     @property
     def limits_clause(self) -> str:
         """`limits` as a clause for the end of the sentence on an interval; empty for the whole table."""
-        return f"; of what took part: {', '.join(self.limits)}" if self.limits else ""
+        return f"; after limiting contributions: {', '.join(self.limits)}" if self.limits else ""
 
 
 def as_of(of: Any, unit: Unit) -> Of:
