@@ -8,9 +8,10 @@ from unittest import mock
 
 import pytest
 from oracles.command import release_command, utmost
+from oracles.solutions import honest, on_integers
 
 import utmost as um
-from utmost.cli import output
+from utmost.cli import designs, output
 from utmost.cli.demo import run_demo
 from utmost.exact.saved import canonical
 from utmost.privacy.written import read_level
@@ -64,6 +65,22 @@ def test_design_show_and_draw(tmp_path):
     text = utmost("show", saved)
     assert "verified: private" in text.stdout
     assert "Pr[True]" in text.stdout
+
+
+def test_every_kind_of_solution_is_shown(tmp_path, capsys):
+    """Tables of probabilities, laws of one number, and laws that are neither: their proof, without a word of a file."""
+    for solution in (*honest(), *on_integers()):
+        try:
+            saved = solution.save(tmp_path / "s.json")
+        except um.errors.InvalidInput:  # it depends on a function
+            continue
+        designs.show(saved, None, True)
+        shown = json.loads(capsys.readouterr().out)
+        words = shown.pop("unchecked_words_of_the_file")
+        assert shown["verified"], solution
+        assert words["reason"] not in json.dumps(shown["mechanism"])
+        designs.show(saved, None, False)
+        assert "verified: private" in capsys.readouterr().out
 
 
 def test_extend_from_a_file(tmp_path):

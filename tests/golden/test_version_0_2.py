@@ -31,6 +31,8 @@ def test_reports_verify_and_are_confirmed_by_their_ledger(name, ledger):
     assert found, [check for check in found.checks if not check.passed]
     check = confirmed(answer, ledger.account(answer.dataset))
     assert check.passed, check.detail
+    solution = answer.question.solution
+    assert solution.certificate.words == solution.restated().certificate.words, "worded as this version does"
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)

@@ -10,10 +10,12 @@ import utmost as um
 from utmost.cli.matrix_file import certify_table
 from utmost.design.rainbow import best_winner, choice_facts
 from utmost.exact.saved import canonical
-from utmost.solution import Solution, certificate_of
-from utmost.solution.sentences import FIGURES, fits, forms_of
+from utmost.solution import Solution, certificate_of, sentences, statements
+from utmost.solution.kinds import KINDS
+from utmost.solution.older_wordings import OLDER_WORDINGS
+from utmost.solution.phrases import FIGURES, Template
+from utmost.solution.statements import read_account
 from utmost.space.integers import Tallies
-from utmost.theory.verifiers import CHECKERS
 
 LIE = "Theorem 9: nothing errs less, with or without privacy; approved by the data protection officer"
 PURE = um.PureDP(1)
@@ -59,7 +61,7 @@ def lies(words):
 def test_every_question_has_words(tmp_path):
     """Those of every design fit the forms, so that all of them verify: from a file too."""
     solutions = [*honest(), *on_integers(), of_a_file(tmp_path)]
-    assert {s.problem.question for s in solutions} == set(CHECKERS)
+    assert {s.problem.question for s in solutions} == set(KINDS)
     for solution in saveable(solutions, tmp_path / "s.json"):
         assert resealed(solution, lambda c: None, tmp_path / "s.json").verify(), solution
 
@@ -89,25 +91,64 @@ def test_no_notes_can_be_left_out(tmp_path):
 
 
 def test_figures_of_the_solver_are_numbers():
-    """Where a form leaves a place, only a number of its kind fits; free text is the name of a file alone."""
-    assert fits("{whole} rounds", "12 rounds")
+    """Where a template leaves a place, only a figure of its kind is read; free text is the name of a file alone."""
+    rounds = Template("{whole} rounds")
+    assert rounds.read("12 rounds") == rounds(12)
     for text in ("-1 rounds", "012 rounds", "1e9 rounds", "12 rounds ", "one rounds", f"{10**30} rounds", " rounds"):
-        assert not fits("{whole} rounds", text), text
+        assert rounds.read(text) is None, text
+    small = Template("by {small}")
     for text in ("0", "3e-17", "0.0004", "0.1", "1e-300"):
-        assert fits("by {small}", f"by {text}")
-    for text in ("nothing", "-1", "1e5", "0.00", "12", "1e-1 or so"):
-        assert not fits("by {small}", f"by {text}"), text
-    assert not fits("read from {file}", "read from a.csv\nverified")
-    assert set(FIGURES) == {"whole", "small", "file"}
+        assert small.read(f"by {text}") is not None, text
+    for text in ("nothing", "-1", "1e5", "0.00", "12", "1e-1 or so", "nan", "inf", "\u0661"):
+        assert small.read(f"by {text}") is None, text
+    for text in ("(1 round)", "(2 rounds)"):
+        assert Template("({rounds})").read(text) is not None
+    for text in ("(1 rounds)", "(2 round)", "(0 rounds)", "(2 rounds and a lie)"):
+        assert Template("({rounds})").read(text) is None, text
+    file = Template("read from {file}")
+    assert file.read("read from a.csv") == file("a.csv")
+    assert file.read("read from a.csv\nverified") is file.read(f"read from {'a' * 256}") is None
 
 
-def test_only_a_file_has_a_free_name(tmp_path):
-    """No other question's words leave room for text."""
-    for solution in (*honest(), *on_integers()):
-        c = solution.certificate
-        forms = forms_of(solution.problem, solution.mechanism, c.claim, c.evidence)
-        everything = [forms.quantity, *forms.reason, *forms.method, *(note for notes in forms.notes for note in notes)]
-        assert not any("{file}" in form for form in everything), solution
+def templates():
+    """All templates of the sentences."""
+    for entry in vars(sentences).values():
+        group = entry.values() if isinstance(entry, dict) else entry if isinstance(entry, tuple) else [entry]
+        yield from (template for template in group if isinstance(template, Template))
+
+
+def test_older_wordings_have_the_figures_of_their_successors():
+    """So that the same data can be worded both ways; each belongs to a sentence that is still in use."""
+    for template, older in OLDER_WORDINGS.items():
+        assert template in set(templates()), template
+        assert template.kinds == older.kinds, template
+        assert template.text != older.text
+
+
+def test_only_a_file_has_a_free_name():
+    """No other account of a solver leaves room for text: neither as a place in a template, nor as another one."""
+    for kind in KINDS.values():
+        for template in kind.account:
+            places = {place for _, place in template.parts if place is not None}
+            assert places <= {"whole", "rounds", "small", "names"} | ({"file"} if kind.question == "given" else set())
+    assert {FIGURES[name].allows("x" * 300) for name in ("file",)} == {False}
+
+
+def test_files_of_version_0_2_are_restated(tmp_path):
+    """Its own wording verifies, with the same data only; what is shown afterwards is worded as today."""
+    for solution in saveable([*honest(), *on_integers()], tmp_path / "s.json"):
+        certificate, kind = solution.certificate, solution.problem.kind
+        account = read_account(certificate.words, kind.account)
+        made = kind.statement(solution.problem, solution.mechanism, certificate.claim, certificate.evidence, account)
+        older = {
+            "quantity": str(statements.older(made.quantity)),
+            "reason": str(statements.older(made.reason)),
+            "method": str(statements.older(made.method)),
+            "notes": [str(statements.older(note)) for note in made.notes],
+        }
+        again = resealed(solution, lambda c, older=older: c.update(older), tmp_path / "s.json")
+        assert again.verify(), (solution, again.verify())
+        assert again.restated().certificate.words == certificate.words
 
 
 def test_a_choice_that_loses_more_than_another_is_not_verified(tmp_path):

@@ -14,7 +14,7 @@ import utmost as um
 from utmost.errors import BadFile
 from utmost.exact.saved import canonical
 from utmost.solution import Solution
-from utmost.theory.verifiers import BOUNDS, CHECKERS, ON_GRAPHS, bound_of, checker_of
+from utmost.solution.kinds import KINDS
 
 JUNK = [
     None, True, 0, -1, 2**70, 0.5, 1e308, -1e-300, "", "text", "1/3", [], {}, [[]], [0.5] * 4, [7] * 3, [None], ["a"],
@@ -27,9 +27,8 @@ JUNK = [
 def test_every_question_on_graphs_is_tried():
     """None is left out but the one that people bring themselves; all of them verify as they are."""
     solutions = list(honest())
-    assert {s.problem.question for s in solutions} == ON_GRAPHS - {"given"}
+    assert {s.problem.question for s in solutions} == {k.question for k in KINDS.values() if k.is_on_graph} - {"given"}
     assert all(s.verify() for s in solutions)
-    assert set(CHECKERS) >= ON_GRAPHS
 
 
 def nodes(content, path=()):
@@ -105,11 +104,11 @@ def test_no_file_of_very_many_makes_a_checker_fail(tmp_path):
 
 
 def test_every_checker_is_where_it_is_said_to_be():
-    """Checkers are found by name when something is verified; each says in one line what it relies on."""
-    for question in CHECKERS:
-        assert (checker_of(question).__doc__ or "").partition("\n")[0], question
-    for question in BOUNDS:
-        assert callable(bound_of(question))
+    """Checkers are found by name when something is verified; for each is said in one line what it relies on."""
+    for kind in KINDS.values():
+        assert callable(kind.check)
+        assert len(kind.relies_on.splitlines()) == 1, kind.question
+        assert callable(kind.compute_bound) if kind.bound else kind.claim != "bound", kind.question
 
 
 def test_a_mistake_of_a_checker_is_an_error(monkeypatch):

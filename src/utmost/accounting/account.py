@@ -99,9 +99,7 @@ class Filter:
         """
         if delta is None:
             for level, _ in levels:
-                if not isinstance(level, PAYS[self.name]) or (
-                    getattr(level, "delta", 0) > 0 and "delta" not in self.resources
-                ):
+                if not isinstance(level, PAYS[self.name]) or (level.delta > 0 and "delta" not in self.resources):
                     raise UnsupportedLevel(
                         f"a {self.name} budget ({self.budget}) cannot pay for {level}; {WORDS[self.name]}."
                     )

@@ -127,9 +127,7 @@ class Composition:
         """Compositions that an attacker can attain, where the losses of this one only dominate them: lower bounds."""
         self._reverse: Composition | None = None
         if any(isinstance(entry, Loss) and entry.reverse for entry, _ in entries):
-            self._reverse = _merged_composition(
-                [(getattr(entry, "reverse", None) or entry, count) for entry, count in entries]
-            )
+            self._reverse = _merged_composition([(_reversed(entry), count) for entry, count in entries])
         """The same releases with the two datasets exchanged, for asymmetric losses between given datasets."""
         self._labelled: Composition | None = None
         if any(loss.label for loss, _ in self._parts) and all(label is not None for label, _ in labels):
@@ -383,6 +381,11 @@ def _merged_composition(releases: Iterable[tuple[Any, int]]) -> Composition:
     return Composition({key.item: count for key, count in counts.items() if count})
 
 
+def _reversed(entry: GaussianDP | ZCDP | Loss) -> GaussianDP | ZCDP | Loss:
+    """The same release with the two datasets exchanged; Gaussian and zCDP levels are symmetric."""
+    return entry.reverse if isinstance(entry, Loss) and entry.reverse is not None else entry
+
+
 def _fixed_choices(entries: Sequence[tuple[GaussianDP | ZCDP | Loss, int]]) -> list[Composition]:
     """Compositions attained by attackers who fix the neighbours of all releases but the last in advance.
 
@@ -394,7 +397,7 @@ def _fixed_choices(entries: Sequence[tuple[GaussianDP | ZCDP | Loss, int]]) -> l
         return []
     last = entries[unattained[-1]][0]
     assert isinstance(last, Loss)
-    pairs = [getattr(release, "attained", ()) or (release,) for release, _ in entries]
+    pairs = [(isinstance(release, Loss) and release.attained) or (release,) for release, _ in entries]
     counts = [count - (at == unattained[-1]) for at, (_, count) in enumerate(entries)]
     hull: tuple[Any, int] = (replace(last, attained=(), label=None), 1)
     return [

@@ -81,7 +81,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def charged_rho_and_delta(level: Level) -> tuple[Amount, ...]:
     """The cost in rho, with the delta unchanged."""
-    return *charged_rho(level), Amount(getattr(level, "delta", Fraction(0)))
+    return *charged_rho(level), Amount(level.delta)
 
 
 def charged_rho(level: Level) -> tuple[Amount, ...]:
@@ -104,7 +104,7 @@ def charged_mu(level: Level) -> tuple[Amount, ...]:
 
 def charged_mu_and_delta(level: Level) -> tuple[Amount, ...]:
     """The cost in mu squared, with the delta unchanged."""
-    return *charged_mu(level), Amount(getattr(level, "delta", Fraction(0)))
+    return *charged_mu(level), Amount(level.delta)
 
 
 @lru_cache(maxsize=1024)

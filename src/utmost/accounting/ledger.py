@@ -92,7 +92,7 @@ class Ledger:
         dataset, unit = as_name(dataset), as_text(unit, "unit")
         as_neighbours(neighbours)
         rule = choose(budget, filter)
-        if math.inf in (getattr(rule.budget, name, 0) for name in ("exponent", "rho", "mu")):
+        if math.inf in rule.budget.parameters.values():
             raise InvalidInput(
                 f"the budget is {rule.budget}: nothing would be protected; give a finite one, such as 1."
             )

@@ -259,7 +259,7 @@ def _index(answers: dict[str, Answer], content: Mapping[str, Any], session: Sess
     return (
         f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title>'
         f"<style>{STYLE}body{{max-width:64rem}}td:not(.words){{white-space:nowrap}}</style></head><body><main><h1>{title}</h1>"
-        f'<p class="small">{terms} Every page defends its answer; the JSON beside it proves itself again: '
+        f'<p class="small">{terms} Every page is the release report of an answer; the JSON beside it is verified by '
         "<code>utmost verify</code>.</p>"
         f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
         "</main></body></html>\n"

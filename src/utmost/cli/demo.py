@@ -93,7 +93,7 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
     agreement = [repeat.value for repeat in repeats.values()] == [answer.value for answer in answers]
     say(f"{checked}\n\nAsked again from a file, they cost nothing (left: {rerun.left}): utmost ask {file} --out DIR")
     rerun.ledger.close()
-    say(f"The page that defends these answers: {page.resolve()}")
+    say(f"The release report of these answers: {page.resolve()}")
     with working("verifying"):
         verified = all(answer.verify() for answer in answers)
     return {

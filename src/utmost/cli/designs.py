@@ -132,10 +132,11 @@ def sample(
     as_json: Json = False,
 ) -> None:
     """Draw private answers at a point, read from a prompt or standard input, never from the command line."""
+    from utmost.mechanism.exact_law import ExactMechanism
     from utmost.solution import Solution
 
     solution = Solution.load(file)
-    if not hasattr(solution.mechanism, "outputs"):
+    if isinstance(solution.mechanism, ExactMechanism):
         _sample_number(solution, size, as_json)
         return
     with working("certifying"):
@@ -155,6 +156,10 @@ def sample(
 
 def _sample_number(solution: Solution, size: int, as_json: bool) -> None:
     """Draw private answers about a whole number, after proving the mechanism private."""
+    from utmost.space.line import Line
+
+    if not isinstance(solution.problem.space, Line):
+        raise InvalidInput(f"{solution.problem.question} is not about one number; draw from it in Python instead.")
     with working("proving"):
         check = solution.mechanism.prove(solution.problem.space, solution.problem.privacy)
     if not check.passed:
@@ -217,8 +222,13 @@ def _table(solution: Solution, largest: int = 12) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
+    from utmost.mechanism.exact_law import ExactMechanism
+    from utmost.theory.scalar.line import LineMechanism
+
     mechanism = solution.mechanism
-    if not hasattr(mechanism, "outputs"):
+    if isinstance(mechanism, ExactMechanism):
+        if not isinstance(mechanism, LineMechanism):
+            return Table("released", mechanism.kind)
         return _law(mechanism, largest)
     outputs = _ends(len(mechanism.outputs), largest // 2)
     table = Table("point", *("..." if o is None else escape(f"Pr[{mechanism.outputs[o]}]") for o in outputs))
@@ -254,10 +264,14 @@ def _ends(n: int, most: int) -> list[int | None]:
 
 def _summary(solution: Solution, verification: Verification) -> dict[str, Any]:
     from utmost.mechanism import FiniteMechanism
+    from utmost.mechanism.exact_law import ExactMechanism
+    from utmost.theory.scalar.line import LineMechanism
 
     mechanism = solution.mechanism
-    if not hasattr(mechanism, "outputs"):
+    if isinstance(mechanism, LineMechanism):
         return {**_proof(solution, verification), "mechanism": {"points": mechanism.line.points, "law": mechanism.name}}
+    if isinstance(mechanism, ExactMechanism):
+        return {**_proof(solution, verification), "mechanism": {"law": mechanism.kind}}
     description: dict[str, Any] = {"points": len(mechanism.points), "outputs": len(mechanism.outputs)}
     if isinstance(mechanism, FiniteMechanism):
         description = {

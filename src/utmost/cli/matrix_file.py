@@ -16,7 +16,7 @@ from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import certify_on
 from utmost.privacy import Level
 from utmost.solution import Problem, Solution, certificate_of
-from utmost.solution.sentences import GIVEN
+from utmost.solution.sentences import FROM_FILE
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 from utmost.space.families import space_from_json
@@ -37,7 +37,7 @@ def certify_table(path: Path, space_text: str, level: Level) -> Solution:
     levels = on_edges(space, level)
     certify_on(mechanism, levels)  # refuses, with the edge, before anything is said
     problem = Problem("given", space, levels, {"outputs": tuple(mechanism.outputs)})
-    certificate = certificate_of(problem, mechanism, "unproved", method=GIVEN.format(file=path.name))
+    certificate = certificate_of(problem, mechanism, "unproved", account=(FROM_FILE(path.name),))
     return Solution(problem, mechanism, mechanism.expected_loss(), certificate)
 
 

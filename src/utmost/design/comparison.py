@@ -54,7 +54,7 @@ class Comparison:
         more = f" ({self.gap / self.value:.3g} of the value)" if self.value else ""
         return (
             f"expected loss {self.value:.6g} at {self.levels}\n  best found: {self.best:.6g}, "
-            f"{self.solution.certificate.reason}\n  bound: no private mechanism loses less than {self.bound:.6g}\n"
+            f"{self.solution.certificate.reason}\n  lower bound: {self.bound:.6g}\n"
             f"  gap: {self.gap:.3g}{more}"
         )
 
@@ -104,7 +104,7 @@ def compare(
     >>> print(um.compare(mine, um.counts(10), loss="absolute", privacy=1))
     expected loss 2.67593 at 1-DP
       best found: 0.728544, Ghosh, Roughgarden and Sundararajan 2012: on a count, geometric noise with its best remap
-      bound: no private mechanism loses less than 0.728544
+      lower bound: 0.728544
       gap: 1.95 (0.728 of the value)
     """
     table = as_table(mechanism.mechanism if isinstance(mechanism, Solution) else mechanism, space)

@@ -8,6 +8,7 @@ towards the stricter level. No claim of a design is used. Releases are drawn by 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -75,6 +76,15 @@ class Check:
 
     def __str__(self) -> str:
         return f"{'ok  ' if self.passed else 'FAIL'} {self.name}: {self.detail}"
+
+
+class Certifiable(ABC):
+    """What brings its own space and level to `certify`: a solution."""
+
+    @property
+    @abstractmethod
+    def certified(self) -> CertifiedMechanism | CertifiedRecipe:
+        """The mechanism as integer weights, proved private in exact arithmetic; `CannotCertify` if that fails."""
 
 
 class CertifiedMechanism(Rows):
@@ -265,11 +275,10 @@ def certify(
     Traceback (most recent call last):
     utmost.errors.CannotCertify: not 0.6-DP between 0 and 1: the output 'no' has probability 0.6 against 0.3, ...
     """
-    if hasattr(thing, "problem"):
+    if isinstance(thing, Certifiable):
         if space is not None or privacy is not None:
             raise InvalidInput("a solution brings its own space and privacy; call certify(solution) alone.")
-        certified: CertifiedMechanism = thing.certified
-        return certified
+        return thing.certified
     if space is None or privacy is None:
         raise InvalidInput(
             "certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy), with a mechanism "

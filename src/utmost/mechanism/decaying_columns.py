@@ -21,6 +21,7 @@ from utmost.mechanism.loss_tables import Loss
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.family import Cycle, Grid, Row
+from utmost.space.points import sides_of
 
 UNIT = 2.0**-52
 REASON = "e^(-epsilon d(i, k)) changes by at most a factor e^epsilon along an edge, by the triangle inequality"
@@ -141,8 +142,8 @@ def sum_error(space: Space, level: ApproxDP, peaks: Floats) -> float:
     if is_transitive(space) and (peaks == peaks[0]).all():
         return 4 * UNIT * (1 + 745)
     if is_transitive(space):
-        steps = sum(size + 8 + level.log_growth for size in getattr(space.points, "shape", (len(peaks),)))
-        return UNIT * 1.01 * steps * float(_across_complete_sides(space, level, np.abs(peaks)).max())
+        sweeps = sum(size + 8 + level.log_growth for size in sides_of(space.points))
+        return UNIT * 1.01 * sweeps * float(_across_complete_sides(space, level, np.abs(peaks)).max())
     add, size, b = _adder(space), np.abs(peaks), math.exp(-level.log_growth)
     assert add is not None
     sums = add(size, b)
@@ -201,7 +202,7 @@ def _across_complete_sides(space: Space, level: ApproxDP, z: Floats) -> Floats:
     if isinstance(space.family, Cycle):
         raise InvalidInput("on a ring all columns have the same peak, since every point looks like every other.")
     b, gap = math.exp(-level.log_growth), -math.expm1(-level.log_growth)
-    total = z.reshape(getattr(space.points, "shape", z.shape))
+    total = z.reshape(sides_of(space.points))
     for axis in range(total.ndim):
         total = gap * total + b * total.sum(axis=axis, keepdims=True)
     return np.asarray(total.ravel())

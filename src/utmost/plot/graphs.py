@@ -81,7 +81,7 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
         axes.scatter([], [], s=120, color=COLOURS[j], label=f"truth: {outputs[j]}")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False, fontsize=9)
     axes.set_axis_off()
-    caption(figure, f"number: Pr[{outputs[1]}]; shade: how often the truth is told; thicker edge: stronger promise")
+    caption(figure, f"number: Pr[{outputs[1]}]; shade: probability of the truth; thicker edge: stronger promise")
     room = _room(figure, axes, at)
     for i in range(n):
         share = float(truth_probability[i])

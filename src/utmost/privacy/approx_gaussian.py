@@ -52,6 +52,10 @@ class ApproxGaussianDP(Level):
         object.__setattr__(self, "mu", nonnegative(mu, "mu"))
         object.__setattr__(self, "delta", share)
 
+    @property
+    def parameters(self) -> dict[str, Fraction | float]:
+        return {"mu": self.mu, "delta": self.delta}
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"ApproxGaussianDP is immutable; make a new level instead of setting {name}.")
 

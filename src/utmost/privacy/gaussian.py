@@ -32,6 +32,10 @@ class GaussianDP(Level):
     def __init__(self, mu: Number) -> None:
         object.__setattr__(self, "mu", nonnegative(mu, "mu"))
 
+    @property
+    def parameters(self) -> dict[str, Fraction | float]:
+        return {"mu": self.mu}
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"GaussianDP is immutable; make a new level instead of setting {name}.")
 

@@ -53,10 +53,22 @@ class Level(ABC):
     """Whether its bounds can be computed in exact arithmetic."""
     keeps_positive: bool = False
     """Whether a positive probability is positive at every neighbour: upper(0) = 0, and upper does not jump there."""
+    delta: Fraction = Fraction(0)
+    """The probability that is added to every bound; 0 for levels without one."""
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
             Level.kinds[cls.kind] = cls
+
+    @property
+    def parameters(self) -> dict[str, Fraction | float]:
+        """Its numbers by name: epsilon, mu or rho first, and a delta; none for a pair of functions."""
+        return {}
+
+    @property
+    def strength(self) -> float:
+        """Its epsilon, mu or rho as a float; NaN for a pair of functions, which has no such number."""
+        return next((to_float(number) for number in self.parameters.values()), math.nan)
 
     def upper(self, alpha: ArrayLike) -> Any:
         """The largest probability at a neighbour of an event that has probability `alpha` here."""
@@ -298,6 +310,10 @@ class ApproxDP(Level):
     def keeps_positive(self) -> bool:  # type: ignore[override]
         """Whether a positive probability is positive at every neighbour: delta = 0 and epsilon is finite."""
         return not self.delta and not math.isinf(self.log_growth)
+
+    @property
+    def parameters(self) -> dict[str, Fraction | float]:
+        return {"epsilon": self.epsilon, "delta": self.delta}
 
     @property
     def epsilon(self) -> Fraction | float:

@@ -54,6 +54,10 @@ class ZCDP(Level):
     def __init__(self, rho: Number) -> None:
         object.__setattr__(self, "rho", nonnegative(rho, "rho"))
 
+    @property
+    def parameters(self) -> dict[str, Fraction | float]:
+        return {"rho": self.rho}
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"ZCDP is immutable; make a new level instead of setting {name}.")
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import ZCDP, Level, as_level
+from utmost.queries.answers import Answer
 from utmost.queries.distinctions import CONFIDENCE, best_event, least, upmost
 from utmost.queries.outsiders import drawn_from, is_command, plain, promised_by
 
@@ -122,7 +123,7 @@ def _drawn(question: Any, table: Any, runs: int, stated: Level | None) -> tuple[
         level = _required(stated, "answers of a mechanism that is not ours")
         return drawn_from(question, table, runs), level
     answer = question(table)
-    if getattr(answer, "source", None) is None:
+    if not isinstance(answer, Answer) or answer.source is None:
         kind = type(answer).__name__  # not the value, which may be private
         level = _required(stated, f"a value of type {kind}, which is no answer of a session")
         return drawn_from(question, table, runs, answer), level
@@ -146,7 +147,7 @@ def _required(stated: Level | None, of: str) -> Level:
 def _judged(first: list[Any], second: list[Any], level: Level, runs: int) -> Audit:
     """Choose the event on the first half of the draws, and compute its bound on the second half."""
     half = runs // 2
-    delta = float(getattr(level, "delta", 0))
+    delta = float(level.delta)
     event, swapped = best_event(first[:half], second[:half], delta)
     counts = [sum(answer in event for answer in draws[half:]) for draws in (first, second)]
     here, there = counts[::-1] if swapped else counts

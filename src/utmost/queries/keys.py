@@ -203,7 +203,7 @@ def read_keys(text: str) -> Keys:
     """
     if Path(text.strip()).is_file():
         return keys(text.strip())
-    return read_lists(text, "; or name a CSV file of them; keys that nobody listed are found by 'discover(carrier)'")
+    return read_lists(text, "; or name a CSV file of them; keys are found privately by 'discover(carrier)'")
 
 
 def read_lists(text: str, remedy: str = "", known: Mapping[str, Sequence[Any]] | None = None) -> Keys:

@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
+from utmost.mechanism.exact_law import ExactMechanism
 from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.queries.answers import Answer, Plan
 from utmost.solution import Solution
+from utmost.space.family import Counts, Path
 from utmost.space.graph import Space
 from utmost.space.line import Line
 
@@ -82,14 +84,15 @@ def _reach(space: Any) -> int | None:
     """The sensitivity, as the distance of neighbouring integers, where the points are integers; else None."""
     if isinstance(space, Line):
         return space.reach
-    named = str(getattr(space, "family", ""))
-    return 1 if isinstance(space, Space) and named.startswith(("path(", "counts(")) else None
+    return 1 if isinstance(space, Space) and isinstance(space.family, Path | Counts) else None
 
 
 def _is_number(solution: Solution) -> bool:
     """Whether draws are integers."""
-    outputs = getattr(solution.mechanism, "outputs", None)
-    return outputs is None or all(isinstance(output, int) and not isinstance(output, bool) for output in outputs[:2])
+    if isinstance(solution.mechanism, ExactMechanism):
+        return True
+    outputs = solution.mechanism.outputs[:2]
+    return all(isinstance(output, int) and not isinstance(output, bool) for output in outputs)
 
 
 def _map(level: Level, dp: Any) -> tuple[Callable[[int], Any], Any]:

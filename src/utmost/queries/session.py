@@ -73,7 +73,7 @@ class Session(Questions[Answer]):
       optimal: theorem: Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows (gap 0)
       expected error: 1.87 on average, 1.92 at worst
       absolute loss: Utmost 1.87, Laplace 1.94, geometric 1.88, Gaussian, delta = 1e-06 6.13
-      note: the answer errs least, and is not unbiased; unbiased=True gives the noisy number, whose error has mean 0
+      note: the answer has the lowest expected error, and is biased; unbiased=True gives the noisy number, ...
       ledger: epsilon 1 of 1 left
       nothing was read, nothing is spent
     >>> answer = s.count("age >= 65", privacy=0.5)

@@ -1,4 +1,4 @@
-"""Statistics grouped by keys that nobody listed: the number of units with each key, and sums, for partition selection.
+"""Statistics grouped by found keys: the number of units with each key, and sums, for partition selection.
 
 The engine groups the private rows by the key columns. The result, keys included, is private until a mechanism has
 selected the keys that are released. A row with a null among its key columns (or NaN, an infinity, a date beyond

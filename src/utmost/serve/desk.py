@@ -287,18 +287,12 @@ def _errors_near(question: Question) -> list[tuple[Level, float]]:
         if level is not None:
             with suppress(UtmostError):  # a level that no mechanism is made for
                 curve.append((level, question.at(level).average))
-    return sorted(curve, key=lambda pair: strength(pair[0]))
-
-
-def strength(level: Level) -> float:
-    """The main parameter of a level: its epsilon, mu or rho."""
-    name = "mu" if isinstance(level, GaussianDP | ApproxGaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
-    return float(getattr(level, name))
+    return sorted(curve, key=lambda pair: pair[0].strength)
 
 
 def _stronger(level: Level, factor: Fraction) -> Level | None:
     """A level of the same kind with its epsilon, mu or rho multiplied by a factor."""
-    number = Fraction(str(strength(level))) * factor
+    number = Fraction(str(level.strength)) * factor
     if isinstance(level, GaussianDP):
         return GaussianDP(number)
     if isinstance(level, ApproxGaussianDP):

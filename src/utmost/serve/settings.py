@@ -260,7 +260,9 @@ def _analyst(name: str, table: Mapping[str, Any], datasets: Mapping[str, Dataset
             )
     if isinstance(budgets, list):
         if "budget" not in table:
-            raise InvalidInput(f"{where} lacks a budget: what {name} may be told about each of {', '.join(budgets)}.")
+            raise InvalidInput(
+                f"{where} lacks a budget: what answers to {name} may spend on each of {', '.join(budgets)}."
+            )
         budgets = dict.fromkeys(budgets, table["budget"])
     return Visitor(name, key, {dataset: _level(budget, f"a budget of {where}") for dataset, budget in budgets.items()})
 

@@ -32,7 +32,7 @@ from utmost.queries.spelling import PAGE, spelled
 from utmost.serve.api import styled_page
 from utmost.serve.connections import network_of
 from utmost.serve.credentials import SESSION_SECONDS, Signer
-from utmost.serve.desk import Desk, strength
+from utmost.serve.desk import Desk
 from utmost.serve.drawings import curve
 from utmost.serve.explore import TOPICS
 from utmost.serve.fields import as_python, examples, fields_of, query_of_form
@@ -384,9 +384,9 @@ def _form_fields(text: str) -> dict[str, str]:
 def _curve(plan: Plan, points: list[tuple[Any, float]]) -> str:
     if len(points) < 2:
         return plan.picture() if plan.before.average is None else ""
-    levels, errors = [strength(level) for level, _ in points], [error for _, error in points]
+    levels, errors = [level.strength for level, _ in points], [error for _, error in points]
     name = {"ApproxGaussianDP": "μ", "GaussianDP": "μ", "ZCDP": "ρ"}.get(type(plan.privacy).__name__, "ε")
-    mark = (strength(plan.privacy), plan.question.average)
+    mark = (plan.privacy.strength, plan.question.average)
     what = _measured(plan)
     return curve({"": (levels, errors)}, name, what, f"The {what} by what is spent.", mark, logarithmic=True)
 

@@ -8,6 +8,7 @@ from utmost.solution.solution import (
     Solution,
     Verification,
     certificate_of,
+    mechanism_of,
     proved_bound,
     sketched,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "Solution",
     "Verification",
     "certificate_of",
+    "mechanism_of",
     "proved_bound",
     "sketched",
 ]

@@ -70,7 +70,7 @@ def find_binding(
     """
     if question not in ("binary.extend", "binary.balanced"):
         raise InvalidInput(
-            f"what limits a point is told for binary.extend and binary.balanced, not for {question}; extend the "
+            f"binding constraints are known for binary.extend and binary.balanced, not for {question}; extend the "
             "boundary that it chose with binary.extend, and ask that solution."
         )
     truth, outputs = data["truth"], data["outputs"]

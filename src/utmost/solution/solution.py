@@ -11,7 +11,7 @@ import html
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from utmost.exact.saved import NONSENSE, read_checked, write_checked
 from utmost.mechanism import Rows
 from utmost.mechanism.certification import (
     MOST_MOVED,
+    Certifiable,
     CertifiedMechanism,
     CertifiedRecipe,
     Check,
@@ -36,10 +37,11 @@ from utmost.mechanism.rounding import Weights
 from utmost.mechanism.violations import promise_excess
 from utmost.solution.binding import Binding, find_binding
 from utmost.solution.card import card
-from utmost.solution.sentences import SKETCH, differing, forms_of
+from utmost.solution.kinds import KINDS, Claim, Kind
+from utmost.solution.sentences import SKETCH
+from utmost.solution.statements import Account, Statement, Words, read_account
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
-from utmost.theory.verifiers import BOUNDED, CHECKERS, ON_GRAPHS, bound_of, checker_of
 
 FORMAT, VERSION = "utmost-solution", 1
 CLAIMS = ("theorem", "bound", "unproved")
@@ -61,6 +63,11 @@ class Problem:
     privacy: Any
     """`EdgeLevels` on a `Space`; one `Level` on integers."""
     data: Mapping[str, Any]
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the question: how its solution is checked, and what it states."""
+        return KINDS[self.question]
 
     def __repr__(self) -> str:
         return f"{self.question} on {self.space!r} at {self.privacy}"
@@ -88,7 +95,7 @@ class Certificate:
         Remarks for a careful reader.
     """
 
-    claim: Literal["theorem", "bound", "unproved"]
+    claim: Claim
     reason: str
     quantity: str
     method: str
@@ -96,6 +103,11 @@ class Certificate:
     gap: float | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> Words:
+        """What it states, in words."""
+        return Words(self.quantity, self.reason, self.method, self.notes)
 
 
 def proved_bound(problem: Problem, evidence: Mapping[str, Any]) -> float:
@@ -113,21 +125,19 @@ def proved_bound(problem: Problem, evidence: Mapping[str, Any]) -> float:
     >>> bool(proved_bound(best.problem, {"prices": best.certificate.evidence["prices"] * 2}) > best.certificate.bound)
     True
     """
-    return bound_of(problem.question)(problem, evidence)
+    return problem.kind.compute_bound(problem, evidence)
 
 
 def certificate_of(
     problem: Problem,
     mechanism: Any,
-    claim: Literal["theorem", "bound", "unproved"],
+    claim: Claim,
     bound: float | None = None,
     gap: float | None = None,
     evidence: Mapping[str, Any] | None = None,
-    reason: str | None = None,
-    method: str | None = None,
-    notes: tuple[str, ...] | None = None,
+    account: Account = (),
 ) -> Certificate:
-    """The certificate of a claim, in the words that verification derives from the same problem, mechanism and evidence.
+    """The certificate of a claim, in the words of the statement that verification makes again.
 
     Parameters
     ----------
@@ -141,23 +151,18 @@ def certificate_of(
         The bound, and the distance of the value from it.
     evidence : mapping, optional
         Arrays that a checker needs.
-    reason, method : str, optional
-        The solver's account, where `sentences` has several forms or leaves places for its figures.
-    notes : tuple of str, optional
-        The same for notes.
+    account : tuple of Phrase, optional
+        What only the solver can say, such as how it found the mechanism.
     """
-    evidence_or_none = {} if evidence is None else evidence
-    forms = forms_of(problem, mechanism, claim, evidence_or_none)
-    return Certificate(
-        claim,
-        forms.reason[0] if reason is None else reason,
-        forms.quantity,
-        forms.method[0] if method is None else method,
-        bound,
-        gap,
-        evidence_or_none,
-        forms.notes[0] if notes is None else notes,
-    )
+    arrays = {} if evidence is None else evidence
+    words = problem.kind.statement(problem, mechanism, claim, arrays, account).words
+    return Certificate(claim, words.reason, words.quantity, words.method, bound, gap, arrays, words.notes)
+
+
+def mechanism_of(solution_or_mechanism: Any) -> Any:
+    """The mechanism of a solution; a mechanism itself as it is."""
+    is_solution = isinstance(solution_or_mechanism, Solution)
+    return solution_or_mechanism.mechanism if is_solution else solution_or_mechanism
 
 
 def sketched(problem: Problem, mechanism: Any, value: float) -> Solution:
@@ -198,7 +203,7 @@ class Verification:
     checks : tuple of Check
         All checks, each with its outcome in words.
     relies_on : str
-        The theorem or argument that makes the checks a proof, in the checker's own words.
+        The theorem or argument that makes the checks a proof.
     ratio : float, optional
         For errors in some unit, the value divided by the bound; None for probabilities, and without a bound.
     """
@@ -227,7 +232,7 @@ class Verification:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Certifiable):
     """The best mechanism for a problem, its value, and its certificate.
 
     Examples
@@ -303,13 +308,12 @@ class Solution:
 
     def verify(self) -> Verification:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
-        problem, claim = self.problem, self.certificate.claim
+        kind, claim = self.problem.kind, self.certificate.claim
         privacy, value_loss = self._check_privacy()
-        expected, checker = CHECKERS[problem.question][0], checker_of(problem.question)
         try:
-            if problem.question in ON_GRAPHS:
+            if kind.is_on_graph:
                 self._require_graph()
-            optimality, gap = checker(problem, self)
+            optimality, gap = kind.check(self.problem, self)
         except UtmostError as reason:  # any other error would be a bug of ours, not a defect of the file
             optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
         except (ArithmeticError, MemoryError) as reason:
@@ -317,8 +321,8 @@ class Solution:
                 raise
             detail = f"a number of the file is too large, or too small, to be checked ({type(reason).__name__})"
             optimality, gap = (Check("optimality", False, detail),), float("inf")
-        expected = claim if expected == "as stated" else expected  # the checker depends on the claim
-        unchecked = expected == "theorem" and problem.question not in BOUNDED and self.certificate.bound is not None
+        expected = claim if kind.claim == "as stated" else kind.claim  # the checker depends on the claim
+        unchecked = expected == "theorem" and not kind.has_theorem_with_bound and self.certificate.bound is not None
         if claim != expected or claim not in CLAIMS or unchecked:
             optimality += (Check("claim", False, f"it claims {claim!r}, which its kind of certificate does not prove"),)
         optimality += self._check_gap()
@@ -326,9 +330,8 @@ class Solution:
             optimality += self._check_words()
         passed = all(check.passed for check in optimality)
         proved: Any = expected if passed else "unproved"
-        relies_on = (checker.__doc__ or "").partition("\n")[0]
         ratio = self._times(self.value - gap) if proved == "bound" and math.isfinite(gap) else None
-        return Verification(privacy.passed, proved, gap + value_loss, (privacy, *optimality), relies_on, ratio)
+        return Verification(privacy.passed, proved, gap + value_loss, (privacy, *optimality), kind.relies_on, ratio)
 
     def _require_graph(self) -> None:
         """Refuse a problem or mechanism of the wrong kind for a question on a graph, before it is checked."""
@@ -344,7 +347,7 @@ class Solution:
 
     def _times(self, bound: float) -> float | None:
         """The ratio of the value to a lower bound, for errors in some unit; None for others."""
-        if not self.problem.question.startswith(("number.", "workload.")):
+        if self.problem.kind.value != "error":
             return None
         return self.value / bound if bound > 0 else math.inf
 
@@ -363,15 +366,28 @@ class Solution:
 
     def _check_words(self) -> tuple[Check, ...]:
         """Check that the words of the certificate follow from what was verified; a file may hold any."""
-        c = self.certificate
-        if (c.claim, c.reason, c.quantity, c.method, c.notes) == ("unproved", SKETCH, "", "", ()):
+        words = self.certificate.words
+        if self.certificate.claim == "unproved" and words == Words("", SKETCH, "", ()):
             return ()
         try:
-            wrong = differing(c, forms_of(self.problem, self.mechanism, c.claim, c.evidence))
+            wrong = self._statement().differing(words)
         except NONSENSE as reason:
             return (Check("words", False, f"no words follow from what is certified ({type(reason).__name__})"),)
         detail = f"{', '.join(wrong)}: not the words that follow from what was verified"
         return (Check("words", False, detail),) if wrong else ()
+
+    def _statement(self) -> Statement:
+        """What the certificate states, made anew; of a solution that was verified, everything in it was checked."""
+        kind, certificate = self.problem.kind, self.certificate
+        account: Account = read_account(certificate.words, kind.account)
+        return kind.statement(self.problem, self.mechanism, certificate.claim, certificate.evidence, account)
+
+    def restated(self) -> Solution:
+        """The same solution, its certificate worded as this version does; of a file that was verified."""
+        if self.certificate.reason == SKETCH:
+            return self
+        words = self._statement().words
+        return replace(self, certificate=replace(self.certificate, **words._asdict()))
 
     def _check_privacy(self) -> tuple[Check, float]:
         """Check privacy in exact arithmetic; also the largest effect of the integers on the value."""
@@ -420,13 +436,9 @@ class Solution:
         c = self.certificate
         bound = []
         if c.bound is not None:
-            verb = (
-                "loses less than"
-                if self.problem.question.startswith(("finite.", "choice.", "number.", "keys."))
-                else "exceeds"
-            )
+            side = "upper" if self.problem.kind.value == "gain" else "lower"
             gap = gap_in_words(c.gap or 0.0, self._times(c.bound))
-            bound = [f"  bound: no private mechanism {verb} {c.bound + 0.0:.10g} (gap {gap})"]
+            bound = [f"  {side} bound: {c.bound + 0.0:.10g} (gap {gap})"]
         if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
             words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}
             quoted_lines = [f"    {name}: {text!r}" for name, text in words.items()] + [
@@ -446,4 +458,4 @@ class Solution:
         return f"Solution({self.problem!r}, value={self.value:.6g}, {self.certificate.claim})"
 
     def _repr_html_(self) -> str:
-        return card(str(self), getattr(self.mechanism, "_repr_html_", lambda: "")())
+        return card(str(self), self.mechanism._repr_html_() if isinstance(self.mechanism, Rows) else "")

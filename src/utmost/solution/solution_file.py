@@ -17,13 +17,13 @@ from utmost.mechanism.decaying_columns import DecayingMechanism
 from utmost.mechanism.exact_law import ExactMechanism, law_from_json, law_to_json
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD
-from utmost.privacy import ApproxDP, level_from_json
+from utmost.privacy import ApproxDP, Level, level_from_json
+from utmost.solution.kinds import KINDS
 from utmost.solution.solution import FORMAT, MOST_CHECKED, VERSION, Certificate, Problem, Solution
 from utmost.space import Space, label_from_json, label_to_json
 from utmost.space.edge_levels import levels_from_json
 from utmost.space.families import space_from_json
 from utmost.space.integers import unlisted_from_json, unlisted_to_json
-from utmost.theory.verifiers import CHECKERS
 
 LARGEST = 2**200
 """A bound on every number of a file: above any sum over a table, and its fourth power is still a float."""
@@ -73,7 +73,7 @@ def solution_from_json(content: dict[str, Any]) -> Solution:
         else:
             space = space_from_json(p["space"])
             problem = Problem(p["question"], space, levels_from_json(space, p["privacy"]), data)
-        if problem.question not in CHECKERS:
+        if problem.question not in KINDS:
             raise BadFile(f"the file asks {problem.question!r}, which this version cannot check; update Utmost.")
         c["evidence"] = {name: _value_from_json(value) for name, value in c["evidence"].items()}
         c["notes"] = tuple(str(note) for note in c["notes"])
@@ -115,10 +115,9 @@ def require_small_numbers(content: Any) -> None:
             raise BadFile(f"the file holds a whole number of {digits} digits; none beyond 2^200 is a size or a count.")
 
 
-def _within_reason(level: Any) -> Any:
+def _within_reason(level: Level) -> Level:
     """Refuse a level so weak that its exact proof would fill the memory."""
-    sizes = [getattr(level, name, 0) for name in ("exponent", "mu", "rho")]  # rationals of any size, or infinity
-    if any(size > MOST_CHECKED and size != math.inf for size in (*sizes, getattr(level, "log_growth", 0.0))):
+    if any(MOST_CHECKED < number < math.inf for number in level.parameters.values()):
         raise BadFile(f"the file promises {level}: beyond {MOST_CHECKED:g} nothing is protected, and nothing checked.")
     return level
 

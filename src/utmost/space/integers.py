@@ -27,6 +27,7 @@ from utmost.space.line import End, Line, require_ends, require_whole
 
 Moves: TypeAlias = Literal["one-way", "cube", "exchange", "sum-zero", "any"]
 OF_ONE = ("any", "exchange")
+DISJOINT = (*OF_ONE, "sum-zero")
 """The sensitivity sets of rows that are in at most one cell."""
 ENDLESS = 2**49
 """The width, in multiples of the sensitivity, of a range whose ends have no effect."""
@@ -104,6 +105,15 @@ class Lattice:
     def bounded(self) -> bool:
         """Whether the integers have ends."""
         return self.lower is not None
+
+    @property
+    def extends_to_tables(self) -> bool:
+        """Whether a bound on mechanisms that see only the vector holds for all on tables (REG Definition 2).
+
+        It does where a map of vectors to tables maps neighbours to neighbours: for people counted once in disjoint
+        cells, not for sums and overlapping counts.
+        """
+        return self.reach <= 1 and self.moves in DISJOINT
 
     @property
     def width(self) -> int:

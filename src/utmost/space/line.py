@@ -84,6 +84,14 @@ class Line:
             return Space(range(self.points), np.concatenate(edges))
         return sums(people, self.reach)
 
+    @property
+    def extends_to_tables(self) -> bool:
+        """Whether a bound on mechanisms that see only the integer holds for all on tables (REG Definition 2).
+
+        It does where a map of integers to tables maps neighbours to neighbours: for counts, not for sums.
+        """
+        return self.reach <= 1
+
     def __str__(self) -> str:
         apart = f"at most {self.reach} apart" if self.reach > 1 else "next to each other"
         if not self.bounded:

@@ -105,6 +105,11 @@ class Tuples(Computed):
         return rows
 
 
+def sides_of(points: Sequence[Any]) -> tuple[int, ...]:
+    """The numbers of entries of the axes whose product some points are: one axis, unless they are `Tuples`."""
+    return points.shape if isinstance(points, Tuples) else (len(points),)
+
+
 class Histograms(Computed):
     """All histograms of `people` people over `bins`, in lexicographic order; with `slack`, of at most that many.
 

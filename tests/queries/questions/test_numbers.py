@@ -266,7 +266,7 @@ def test_sentences_go_on_after_a_comma():
 def test_who_has_more_rows_than_take_part_is_seen_in_all_rows():
     """Nothing is cut off in the question that says how much is."""
     question = opened(rows_each=10).plan.left_out("x > 1", 1).question
-    assert "took part" not in question.after({"left_out": 3}).basis
+    assert "limiting contributions" not in question.after({"left_out": 3}).basis
     rows = opened(rows_each=10).plan.left_out("x > 1", 1, up_to=5, unbiased=True).question
     assert rows.words == (
         "How many rows with x > 1 are dropped beyond the 10 that are used of each id, at most 5 of each, as an "
@@ -319,9 +319,9 @@ def test_what_is_said_of_the_truth_says_what_was_cut_off(ask, cut, tmp_path):
     for rows_each in (10, None):
         answer = ask(opened(rows_each=rows_each))
         parts = (["at most 10 rows per id chosen before any condition"] if rows_each else []) + ([cut] if cut else [])
-        said = f"; of what took part: {', '.join(parts)}" if parts else ""
+        said = f"; after limiting contributions: {', '.join(parts)}" if parts else ""
         assert said in answer.accuracy["after"]["given"]
-        assert bool(said) == ("took part" in answer.after.basis)
+        assert bool(said) == ("limiting contributions" in answer.after.basis)
         labels = ("  95 % interval", "  given the answer")
         assert said in next(line for line in str(answer).splitlines() if line.startswith(labels))
         assert said in answer.report(tmp_path / "page.html").read_text()

@@ -179,7 +179,7 @@ def test_counts_of_people_need_no_such_words():
     for answer in (s.counts(["x > 5", "x < 5"], 1, of="people"), s.count("x > 5", 1, of="people")):
         assert "chosen" not in answer.question.words
         assert not answer.details["notes"]
-        assert "took part" not in str(answer)
+        assert "limiting contributions" not in str(answer)
 
 
 @pytest.mark.parametrize("truncate", ["table", "question"])
@@ -188,7 +188,9 @@ def test_groups_of_people_are_described(truncate):
     s = opened(1, groups_each=2, truncate=truncate)
     answer = s.count(None, 1, by=BY, of="people")
     assert "each counted in at most 2 groups chosen at random" in answer.question.words
-    assert answer.after.basis.endswith("of what took part: at most 2 groups of each person, chosen at random")
+    assert answer.after.basis.endswith(
+        "after limiting contributions: at most 2 groups of each person, chosen at random"
+    )
     assert ": ," not in str(answer)
     assert "beyond 1" not in str(answer)
     assert "groups do not add up to all people" in str(answer)
@@ -199,7 +201,7 @@ def test_found_keys_of_people_are_described():
     """A person counts in few of their keys: in the question and beside the interval."""
     answer = opened(at_most=50).count(None, um.ApproxDP(9, "1e-6"), by=um.discover("town", keys_each=2), of="people")
     assert "each counted in at most 2 of their keys chosen at random" in answer.question.words
-    assert answer.after.basis.endswith("of what took part: at most 2 keys per who, chosen at random")
+    assert answer.after.basis.endswith("after limiting contributions: at most 2 keys per who, chosen at random")
 
 
 def test_whether_answers_are_about_the_same_rows_is_said():

@@ -178,7 +178,7 @@ def test_signs_that_hang_on_rounding_are_not_decided():
     tilted = 1 + 0.1 * np.cos(np.linspace(0, 3, 2**12))
     tilted /= tilted.sum()
     for ask in (um.finite.regularity, um.finite.utility_bound):
-        with pytest.raises(TooLarge, match="cannot be told"):
+        with pytest.raises(TooLarge, match="cannot be decided"):
             ask(tilted, space, 0.01)
     with pytest.raises(TooLarge):
         um.finite.optimal(space, 0.01, tilted, seconds=1)

@@ -235,10 +235,9 @@ def require_canonical(level: Level) -> None:
             f"canonical noise needs a concave level whose bounds are known exactly, not {level}; give PureDP, "
             "ApproxDP, GaussianDP or SuitablePair(knots)."
         )
-    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", 1)
-    if size == math.inf:
+    if level.strength == math.inf:
         raise InvalidInput(f"privacy is {level}: nothing is promised, so no noise is needed; give a finite level.")
-    if size == 0 and not getattr(level, "delta", 0):
+    if level.strength == 0 and not level.delta:
         raise InvalidInput(f"privacy is {level}: no noise over all numbers hides everything; give a level above 0.")
     if isinstance(level, ApproxDP) and level.delta == 1:
         raise InvalidInput(f"privacy is {level}: nothing is promised, so no noise is needed; give a smaller delta.")

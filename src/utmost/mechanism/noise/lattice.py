@@ -325,6 +325,11 @@ class GeometricLaw:
         if not isinstance(self.decay, Fraction) or not 0 <= self.decay < 1:
             raise InvalidInput("a geometric law has a rational decay from 0 to below 1.")
 
+    @property
+    def variance(self) -> Fraction:
+        """The variance, exactly."""
+        return 2 * self.decay / (1 - self.decay) ** 2
+
     def enclose_tail(self, t: int, bits: int) -> arb:
         """A ball around Pr[X >= t], t >= 1."""
         with ctx.workprec(bits + 64 + 2 * self.decay.denominator.bit_length()):

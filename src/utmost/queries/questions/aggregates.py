@@ -452,7 +452,7 @@ class OneNumber(AggregateQuery):
         why = (
             "is not unbiased near the ends of what is possible"
             if self.is_cut_off
-            else "errs least, and is not unbiased"
+            else "has the lowest expected error, and is biased"
         )
         unbiased = f"the answer {why}; unbiased=True gives the noisy number, whose error has mean 0"
         return (unbiased, *self.statistic.notes)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -180,8 +181,8 @@ def require_discover(by: Any, level: Level, unit: Unit, has_noise: bool) -> Disc
         )
     if by.share != HALF and not has_noise:
         raise InvalidInput(
-            f"share is {shown(by.share)}, and there is nothing to share: how many hold a key is told at no "
-            "cost; leave it out."
+            f"share is {shown(by.share)}, and there is nothing to share: the number of contributors "
+            "of a key costs nothing; leave it out."
         )
     return by
 
@@ -425,7 +426,7 @@ def _plain(column: Any) -> list[Any]:
 def plain_key(key: Any) -> list[Any]:
     """A key as plain data, dates as text."""
     parts = key if isinstance(key, tuple) else (key,)
-    return [part.isoformat() if hasattr(part, "isoformat") else part for part in parts]
+    return [part.isoformat() if isinstance(part, date) else part for part in parts]
 
 
 # ---- the usual alternatives ----

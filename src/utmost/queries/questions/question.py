@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
-"""The range of epsilons at which answers are released: below, a million people cannot be told from none; above,
-e^-epsilon has more digits than anybody can use."""
+"""The range of epsilons at which answers are released: below, a million people cannot be distinguished from none;
+above, e^-epsilon has more digits than anybody can use."""
 DROPPED = {
     "table": "rows of a person beyond {} are dropped before any condition: all answers about rows with this bound are "
     "about the same rows",
@@ -489,7 +489,7 @@ class Question(ABC):
     @property
     def limits_clause(self) -> str:
         """`limits` as a clause for the end of the sentence on an interval; empty for the whole table."""
-        return f"; of what took part: {', '.join(self.limits)}" if self.limits else ""
+        return f"; after limiting contributions: {', '.join(self.limits)}" if self.limits else ""
 
 
 def as_of(of: Any, unit: Unit) -> Of:
@@ -533,9 +533,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
 
 def _level_in_words(level: Level) -> dict[str, Any]:
     """A level in words and as floats; the exact one stands beside them."""
-    names = ("epsilon", "delta") if isinstance(level, ApproxDP) else ("mu", "rho")  # of zCDP, epsilon is a function
-    numbers = {name: float(getattr(level, name)) for name in names if hasattr(level, name)}
-    return {"words": str(level), "numbers": numbers}
+    return {"words": str(level), "numbers": {name: float(number) for name, number in level.parameters.items()}}
 
 
 def proved_private(question: Question) -> Check:
@@ -587,8 +585,7 @@ def in_unit(question: Question, value: float | None) -> float | None:
 
 def require_releasable(level: Level) -> Level:
     """Return a level at which answers are released; refuse ones too small to say anything or too large to protect."""
-    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", getattr(level, "rho", 1))
-    delta = getattr(level, "delta", 0)
+    size, delta = level.strength, level.delta
     if size == 0 and delta == 0:
         raise InvalidInput(
             "privacy is 0: every answer would be the same whatever the table says; give a level above 0, such as 1."

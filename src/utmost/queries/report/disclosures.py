@@ -184,9 +184,8 @@ def _variant(account: Account) -> str:
 
 def _parameters(account: Account) -> dict[str, float]:
     """The numbers of a budget, by their names."""
-    names = ("epsilon", "delta") if isinstance(account.budget, ApproxDP) else ("rho", "mu")
-    parameters = {name: float(getattr(account.budget, name, 0)) for name in names}
-    return {name: number for name, number in parameters.items() if number or name == "epsilon"}
+    parameters = account.budget.parameters.items()
+    return {name: float(number) for name, number in parameters if number or name == "epsilon"}
 
 
 def _cell(text: str) -> str:

@@ -72,6 +72,7 @@ def _verified(content: Any) -> tuple[Answer, Verification]:
     stated = {name: value for name, value in content.items() if name not in ("solution", "format")}
     try:
         if "version" not in content:
+            object.__setattr__(answer.question, "solution", answer.question.solution.restated())
             return answer, replace(verification, checks=(*verification.checks, _recheck_value(answer, stated)))
         recomputed = json.loads(json.dumps(answer.details))
         wrong = [

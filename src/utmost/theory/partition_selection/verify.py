@@ -40,7 +40,7 @@ def check_keys(problem: Any, solved: Any) -> Outcome:
     space, mechanism, certificate, level = problem.space, solved.mechanism, solved.certificate, problem.privacy
     fits = isinstance(space, Holders) and isinstance(mechanism, ThresholdedKeys)
     if not fits or not isinstance(level, ApproxDP | ApproxGaussianDP) or not 0 < level.delta < 1:
-        raise InvalidInput("keys that nobody listed are shown at a level with a delta, by thresholds.")
+        raise InvalidInput("partition selection releases keys by thresholds, at a level with a delta.")
     if mechanism.border is not None or mechanism.noise is not None:
         require_line_loss(problem.data.get("loss"))
     if bool(problem.data.get("counted")) != (mechanism.border is not None):
@@ -51,7 +51,7 @@ def check_keys(problem: Any, solved: Any) -> Outcome:
         users = np.arange(law.sure + 1)
         best, released = level.upper_after(users, 0.0), law.release_probability(users)
         tight = bool(np.all(np.abs(released - best) <= SAME * best))
-        detail = f"keys of 0 to {law.sure} units are shown as often as {level} allows at most"
+        detail = f"keys with 0 to {law.sure} contributors are released with the highest probability that {level} allows"
         return (*checks, Check("keep probabilities", tight, detail)), 0.0
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("keys are shown by a theorem, or with a bound.")

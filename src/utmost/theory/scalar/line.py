@@ -77,6 +77,11 @@ class LineMechanism(ExactMechanism):
     def name(self) -> str: ...
 
     @property
+    def is_cut_off(self) -> bool:
+        """Whether what lies beyond an end of the line becomes that end, because a table of best guesses is too wide."""
+        return False
+
+    @property
     def noise(self) -> Any:
         """The law of the added noise; None if the mechanism is not noise."""
         return None
@@ -231,6 +236,10 @@ class NoisyLine(LineMechanism):
     def name(self) -> str:
         suffixes = {"best": " with the best remap", "cut": " cut off at the ends", "none": ", unbiased"}
         return f"{self.noise.name} noise{suffixes[self.remap]}"
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self.remap == "cut"
 
     @property
     def guesses(self) -> bool:

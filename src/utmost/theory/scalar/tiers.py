@@ -36,6 +36,8 @@ from utmost.theory.scalar.yes_or_no_blocks import Blocks
 
 MOST_WINDOW = 10**5
 """Most points of the table of a file."""
+STRICTEST, PER_TIER, SOME_TIERS = "the strictest level for all", "a count for each tier", "tiers left out"
+"""The names of sums of tiers: of all, of each, and of those that are not left out."""
 TRIED = 9
 """Number of places of each part at which the worst case is sought."""
 
@@ -58,6 +60,13 @@ class TieredSums(ExactMechanism):
     tiers: Tiers
     parts: tuple[tuple[int, ...], ...]
     laws: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        """The name in sentences."""
+        if len(self.parts) == 1 and len(self.parts[0]) == len(self.tiers.lines):
+            return STRICTEST
+        return SOME_TIERS if self.left_out else PER_TIER
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -189,6 +198,11 @@ class TieredTable(ExactMechanism):
     window: Tiers
     weights: Weights
     bits: int
+
+    @property
+    def name(self) -> str:
+        """The name in sentences."""
+        return f"linear program on a window of {self.window.points} points"
 
     def sample(self, point: Sequence[int]) -> bool:
         """Draw a private answer exactly, from the weights of the nearest point of the window."""

@@ -83,7 +83,7 @@ class Margins:
     def shares(self) -> dict[Columns, dict[Released, int]]:
         """The weights of released tables in each part."""
         laws = zip(self.strategy, self.mechanism.laws, strict=True)
-        nominal = {table: _nominal_variance(law.single) / self.units[table] ** 2 for table, law in laws}
+        nominal = {table: law.single.variance / self.units[table] ** 2 for table, law in laws}
         if not all(nominal.values()):  # no noise at all: the finest table determines everything
             nominal = dict.fromkeys(nominal, Fraction(1))
         return part_shares(self.shape, nominal, self.published)
@@ -164,11 +164,3 @@ def hierarchy_variance(data: Mapping[str, Any], mechanism: NoisyTables) -> float
     """The mean variance of the counts of all nodes of a hierarchy."""
     variances = hierarchy_of(data, mechanism).variances
     return math.fsum(float(level.sum()) for level in variances) / sum(len(level) for level in variances)
-
-
-def _nominal_variance(single: Any) -> Fraction:
-    """The variance of one integer's noise as a fraction, exactly or nearly: shares are computed from it."""
-    if hasattr(single, "variance"):
-        return Fraction(single.variance)
-    b = single.decay
-    return Fraction(2 * b / (1 - b) ** 2)

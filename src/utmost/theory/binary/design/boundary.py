@@ -100,8 +100,9 @@ def best_boundary(
     value = float(p_truth.min(initial=1.0)) if criterion == "worst" else average(p_truth, weights)
     bound = proved_bound(problem, evidence)
     mechanism = FiniteMechanism(matrix, space.points, outputs)
-    how = ROUNDS.format(whole=rounds, s="s" * (rounds > 1))
-    certificate = certificate_of(problem, mechanism, "bound", bound, max(bound - value, 0.0), evidence, method=how)
+    certificate = certificate_of(
+        problem, mechanism, "bound", bound, max(bound - value, 0.0), evidence, (ROUNDS(rounds),)
+    )
     return Solution(problem, mechanism, value, certificate)
 
 

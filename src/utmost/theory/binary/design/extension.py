@@ -12,6 +12,7 @@ from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import Level
 from utmost.solution import Problem, Solution, certificate_of
+from utmost.solution.phrases import Phrase
 from utmost.solution.sentences import BY_DISTANCE
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
@@ -109,7 +110,7 @@ def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (Fal
     if levels.single is not None and len(edges):
         points = [space.points[int(i)] for i in np.flatnonzero(on_boundary)]
         bounds = _by_distance(levels.single, space.distances_from(points), float(p[0]), float(q[0]))
-        method = BY_DISTANCE
+        method = BY_DISTANCE()
     else:
         start = np.ones(len(right)), np.zeros(len(right))
         for side in (0, 1):
@@ -160,7 +161,7 @@ def imposed(space: Space, point: Any, share: Any, privacy: Privacy) -> Floats:
     return carry(on_edges(space, privacy), (p, q), np.ones(n, dtype=bool))[0][0]
 
 
-def carry_from(levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats) -> tuple[Floats, str]:
+def carry_from(levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats) -> tuple[Floats, Phrase]:
     """The bounds carried from the known points, as if they did not contradict each other.
 
     Free neighbours have the same truth, so one run carries the bounds on either truth: each free point starts with
@@ -186,12 +187,12 @@ def _columns(truth: Truth, p: Floats, q: Floats) -> Floats:
     return np.column_stack([np.where(truth == 0, p, q), np.where(truth == 1, p, q)])
 
 
-def _solution(question: str, levels: EdgeLevels, data: dict[str, Any], matrix: Floats, method: str) -> Solution:
+def _solution(question: str, levels: EdgeLevels, data: dict[str, Any], matrix: Floats, method: Phrase) -> Solution:
     """The solution with this matrix."""
     space = levels.space
     value = average(matrix[np.arange(len(matrix)), data["truth"]])
     problem, mechanism = Problem(question, space, levels, data), FiniteMechanism(matrix, space.points, data["outputs"])
-    return Solution(problem, mechanism, value, certificate_of(problem, mechanism, "theorem", method=method))
+    return Solution(problem, mechanism, value, certificate_of(problem, mechanism, "theorem", account=(method,)))
 
 
 def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:

@@ -22,6 +22,7 @@ from utmost.exact import LEAST, held, to_float
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, GaussianDP, as_quantile
+from utmost.solution.phrases import Phrase
 from utmost.solution.sentences import ONE_PASS, RELAXATION, TWO_PASSES
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import connected_components, csr_array, dijkstra
@@ -35,21 +36,21 @@ WIDE = 64
 
 
 @cites("BIN-definition-9", "HET-theorem-4", "HET-algorithm-1", "HET-lemma-2")
-def carry(levels: EdgeLevels, start: Bounds, through: Mask) -> tuple[Bounds, str]:
-    """The bounds that `start` implies at every point, along paths within `through`; and the method in words.
+def carry(levels: EdgeLevels, start: Bounds, through: Mask) -> tuple[Bounds, Phrase]:
+    """The bounds that `start` implies at every point, along paths within `through`; and the method.
 
     O((V + E) log V) for any levels: an ordinary shortest path for Gaussian levels, two for pure ones and for one
     (epsilon, delta) on all edges, and otherwise `_relax`.
     """
     if not through.any():
-        return start, TWO_PASSES
+        return start, TWO_PASSES()
     if all(isinstance(level, GaussianDP) and level.keeps_positive for level in levels.kinds()):
         shifts = np.array([to_float(level.mu) for level in levels.kinds() if isinstance(level, GaussianDP)])
-        return _one_pass(levels, shifts[levels.numbers()], start, through), ONE_PASS
+        return _one_pass(levels, shifts[levels.numbers()], start, through), ONE_PASS()
     shared = _shared_constant(levels)
     if shared is None:
-        return _relax(levels, start, through), RELAXATION
-    return _two_passes(levels, shared, start, through), TWO_PASSES
+        return _relax(levels, start, through), RELAXATION()
+    return _two_passes(levels, shared, start, through), TWO_PASSES()
 
 
 def _shared_constant(levels: EdgeLevels) -> float | None:

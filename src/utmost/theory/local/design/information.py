@@ -19,7 +19,8 @@ from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP
-from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, mechanism_of, proved_bound
+from utmost.solution.phrases import Phrase
 from utmost.solution.sentences import ALL_PATTERNS, CYCLIC, KNAPSACK, TRIVIAL
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
@@ -63,7 +64,7 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
         mechanism, prices, method = (
             FiniteMechanism(matrix, range(k), names),
             np.zeros(k),
-            TRIVIAL,
+            TRIVIAL(),
         )
         if not nothing:
             prices[likely] = -weights[likely] * np.log(weights[likely])
@@ -82,7 +83,7 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
         prices[likely] = mixture.prices
     problem = as_problem(weights, level)
     bound = max(proved_bound(problem, {"prices": prices}), value)
-    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, {"prices": prices}, method=method)
+    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, {"prices": prices}, (method,))
     return Solution(problem, mechanism, value, certificate)
 
 
@@ -102,7 +103,7 @@ def information(mechanism: Any, prior: ArrayLike) -> float:
     0.085140773
     """
     weights = prior_of(prior)
-    table = getattr(mechanism, "mechanism", mechanism)
+    table = mechanism_of(mechanism)
     if len(table.points) != len(weights):
         raise InvalidInput(f"the mechanism has {len(table.points)} letters, the prior {len(weights)}.")
     return information_between(table.matrix, weights)
@@ -114,8 +115,8 @@ def best_size(k: int, q: float) -> int:
     return int(size[(information_of(size / k, q) / (k * q + size)).argmax()])
 
 
-def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
-    """The best mixture of patterns, and the method in words."""
+def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, Phrase]:
+    """The best mixture of patterns, and the method."""
     k = len(prior)
     if np.ptp(prior) <= 1e-15:
         size = best_size(k, q)
@@ -124,7 +125,7 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
         np.put_along_axis(sets, shifts, 1.0, axis=1)
         share = 1 / (k * q + size)
         prices = np.full(k, float(information_of(np.array([size / k]), q)[0]) * share)
-        return Mixture(sets, np.full(k, share), prices), CYCLIC.format(whole=size)
+        return Mixture(sets, np.full(k, share), prices), CYCLIC(size)
     if k > MOST_LETTERS:
         raise TooLarge(f"{k} letters with a prior that is not uniform are too many; at most {MOST_LETTERS}.")
 
@@ -133,7 +134,7 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
 
     if k <= MOST_ENUMERATED:
         worth = information_of(np.minimum(subset_sums(prior), 1.0), q)
-        return best_mixture(k, q, utility, lambda prices: worst_sets(worth, k, q, prices)), ALL_PATTERNS
+        return best_mixture(k, q, utility, lambda prices: worst_sets(worth, k, q, prices)), ALL_PATTERNS()
 
     problem = as_problem(prior, level)
 
@@ -143,7 +144,7 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
     sets, even_prices = _even_sets(prior, q)
     guess = min(even_prices, response_prices(prior, q), key=bound)
     mixture = best_mixture(k, q, utility, lambda prices: _knapsack(prior, q, prices), bound, sets, guess)
-    return mixture, KNAPSACK
+    return mixture, KNAPSACK()
 
 
 def _even_sets(prior: Floats, q: float) -> tuple[Floats, Floats]:

@@ -118,9 +118,7 @@ def for_records(space: Space, p0: ArrayLike, p1: ArrayLike, privacy: Privacy, di
     evidence = {"prices": -solution.eqlin.marginals}
     value = divergence_between(matrix, first, second, f)
     bound = max(proved_bound(problem, evidence), value)
-    mechanism, method = (
-        FiniteMechanism(matrix, space.points, range(len(support))),
-        EXTREME_COLUMNS.format(whole=len(columns)),
-    )
-    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, evidence, method=method)
+    mechanism = FiniteMechanism(matrix, space.points, range(len(support)))
+    account = (EXTREME_COLUMNS(len(columns)),)
+    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, evidence, account)
     return Solution(problem, mechanism, value, certificate)

@@ -23,7 +23,7 @@ from utmost.exact import as_whole
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy.divergences import Chosen, Divergence, as_divergence
-from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, mechanism_of, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 from utmost.theory.local.design.alphabet import block_response, distributions, pure_level
@@ -160,7 +160,7 @@ def divergence_of(solution_or_mechanism: Any, p0: ArrayLike, p1: ArrayLike, dive
     >>> round(um.local.divergence_of(um.local.randomized_response(3, 1.0), [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), 9)
     0.035476501
     """
-    mechanism = getattr(solution_or_mechanism, "mechanism", solution_or_mechanism)
+    mechanism = mechanism_of(solution_or_mechanism)
     first, second = distributions(p0, p1)
     if len(mechanism.points) != len(first):
         raise InvalidInput(f"the mechanism has {len(mechanism.points)} letters, the distributions {len(first)}.")

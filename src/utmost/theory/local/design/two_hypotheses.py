@@ -14,6 +14,7 @@ from utmost.errors import InvalidInput
 from utmost.exact import as_whole
 from utmost.exact.arrays import Floats
 from utmost.mechanism.sampling import uniform_integer
+from utmost.solution import mechanism_of
 from utmost.theory.local.design.alphabet import distributions
 from utmost.theory.local.design.category_columns import as_list
 
@@ -66,7 +67,7 @@ def decide(mechanism: Any, answers: Any, p0: ArrayLike, p1: ArrayLike, prior: fl
 
 def _laws(mechanism: Any, p0: ArrayLike, p1: ArrayLike) -> tuple[tuple[Any, ...], Floats, Floats]:
     """The outputs of a mechanism (or Solution) on the letters, and their laws under both hypotheses."""
-    table = getattr(mechanism, "mechanism", mechanism)
+    table = mechanism_of(mechanism)
     first, second = distributions(p0, p1)
     if len(table.points) != len(first):
         raise InvalidInput(f"the mechanism has {len(table.points)} letters, the distributions {len(first)}.")

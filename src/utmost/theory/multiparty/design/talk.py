@@ -22,7 +22,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, TooLarge, UtmostError, shown
 from utmost.exact.arrays import Floats
-from utmost.mechanism import FiniteMechanism
+from utmost.mechanism import FiniteMechanism, Rows
 from utmost.mechanism.certification import CertifiedMechanism, Check, certify_on
 from utmost.mechanism.extreme_columns import extreme_columns
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
@@ -248,11 +248,11 @@ def converse(
         cache: dict[Any, CertifiedMechanism] = {}
         longer_branches = []
         for history, factors, bits in branches:
-            turn_mechanism = rule(history) if not hasattr(rule, "outputs") else rule
+            turn_mechanism: Any = rule if isinstance(rule, Rows) else rule(history)
             if id(turn_mechanism) not in cache:
-                certified = isinstance(turn_mechanism, CertifiedMechanism)
+                is_certified = isinstance(turn_mechanism, CertifiedMechanism)
                 cache[id(turn_mechanism)] = (
-                    turn_mechanism if certified else _certified(turn_mechanism, spaces[party], level)
+                    turn_mechanism if is_certified else _certified(turn_mechanism, spaces[party], level)
                 )
             mechanism = cache[id(turn_mechanism)]
             for column, message in enumerate(mechanism.outputs):
@@ -522,7 +522,7 @@ def _private(matrix: Floats, space: Space, level: ApproxDP) -> CertifiedMechanis
 
 def _certified(mechanism: Any, space: Space, level: ApproxDP) -> CertifiedMechanism:
     """A turn's mechanism, certified at its level."""
-    if not hasattr(mechanism, "matrix") or len(mechanism.points) != len(space.points):
+    if not isinstance(mechanism, Rows) or len(mechanism.points) != len(space.points):
         raise InvalidInput(f"a turn has {shown(mechanism)}; give a mechanism with a row for each input of its party.")
     levels = on_edges(space, level)
     try:
@@ -547,7 +547,7 @@ def _checked_turn(turn: Any, levels: tuple[ApproxDP, ...]) -> tuple[int, Any, Ap
     """A turn's party, mechanism or rule, and level, checked."""
     if not isinstance(turn, tuple) or len(turn) not in (2, 3) or turn[0] not in range(len(levels)):
         raise InvalidInput(f"a turn is {shown(turn)}; give (party, mechanism), or (party, mechanism, level).")
-    if not callable(turn[1]) and not hasattr(turn[1], "outputs"):
+    if not callable(turn[1]) and not isinstance(turn[1], Rows):
         raise InvalidInput(f"a turn has {shown(turn[1])}; give a mechanism, or a function of what was heard.")
     level = levels[turn[0]] if len(turn) == 2 else as_level(turn[2])
     if not isinstance(level, ApproxDP):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -16,7 +15,17 @@ from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_ta
 from utmost.mechanism.decaying_columns import DecayingMechanism, is_path
 from utmost.privacy import ApproxDP
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
-from utmost.solution.sentences import ALIKE, COLUMNS, INTERIOR, SPARSE, VERTEX, moved_words
+from utmost.solution.phrases import Phrase
+from utmost.solution.sentences import (
+    COLUMNS,
+    INTERIOR,
+    MOVED,
+    SIGNS,
+    SPARSE,
+    SYMMETRIC_INTERIOR,
+    SYMMETRIC_VERTEX,
+    VERTEX,
+)
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.line import Line
@@ -136,10 +145,10 @@ def optimal(
             "geometric noise is optimal on counts, at one pure level, for a prior and a loss that grows with the "
             "distance; use another method."
         )
-    optimum, method_words = _solve(levels, weights, table, criterion == "worst", method, seconds, say)
+    optimum, phrase = _solve(levels, weights, table, criterion == "worst", method, seconds, say)
     best = _symmetrise(optimum.matrix, levels, weights, table)
     data = {"prior": weights, "loss": table, "criterion": criterion}
-    return _as_solution(levels, data, optimum._replace(matrix=best), method_words, space.points)
+    return _as_solution(levels, data, optimum._replace(matrix=best), phrase, space.points)
 
 
 def _to_labels(
@@ -176,15 +185,16 @@ def _to_labels(
     many = entries > FEW_LABELLED and worst is None
     gains = -weights[:, None] * table / scale
     optimum = best_mechanism(levels, gains, None, None, worst, seconds, interior=many, symmetry=symmetry)
-    method_words = INTERIOR if many else VERTEX
-    if symmetry is not None:
-        method_words += ALIKE.replace("{whole}", str(entries), 1).replace("{whole}", str(constraints))
+    if symmetry is None:
+        phrase = (INTERIOR if many else VERTEX)()
+    else:
+        phrase = (SYMMETRIC_INTERIOR if many else SYMMETRIC_VERTEX)(entries, constraints)
     data = {"prior": weights, "loss": table, "criterion": criterion, "outputs": outputs}
-    return _as_solution(levels, data, optimum._replace(duals=optimum.duals * scale), method_words, outputs)
+    return _as_solution(levels, data, optimum._replace(duals=optimum.duals * scale), phrase, outputs)
 
 
 def _as_solution(
-    levels: EdgeLevels, data: dict[str, Any], optimum: Optimum, method_words: str, outputs: Sequence[Any]
+    levels: EdgeLevels, data: dict[str, Any], optimum: Optimum, method: Phrase, outputs: Sequence[Any]
 ) -> Solution:
     """A solver's optimum as a solution: made exactly private, with the bound that its dual prices prove."""
     space, weights, table, criterion = levels.space, data["prior"], data["loss"], data["criterion"]
@@ -200,9 +210,9 @@ def _as_solution(
         ),
         key=lambda bound_and_evidence: bound_and_evidence[0],
     )
-    mechanism, notes = FiniteMechanism(matrix, space.points, outputs), (moved_words(change),)
+    mechanism = FiniteMechanism(matrix, space.points, outputs)
     gap = max(value - bound, 0.0)
-    certificate = certificate_of(problem, mechanism, "bound", bound, gap, evidence, method=method_words, notes=notes)
+    certificate = certificate_of(problem, mechanism, "bound", bound, gap, evidence, (method, MOVED(change)))
     return Solution(problem, mechanism, value, certificate)
 
 
@@ -221,8 +231,8 @@ def _solve(
     method: str,
     seconds: float,
     say: Callable[[str], Any] | None,
-) -> tuple[Optimum, str]:
-    """The optimum by linear programming or column generation, whichever suits; and the method in words."""
+) -> tuple[Optimum, Phrase]:
+    """The optimum by linear programming or column generation, whichever suits; and the method."""
     n = len(weights)
     pure = not levels.delta.any() and bool(np.isfinite(levels.growth).all())
     generate = method == "columns" or (method == "auto" and n > FEW and pure and not worst)
@@ -245,10 +255,10 @@ def _solve(
         optimum = best_mechanism(
             levels, -weights[:, None] * table / scale, None, None, table / scale if worst else None, seconds
         )
-        return optimum._replace(duals=optimum.duals * scale), SPARSE
+        return optimum._replace(duals=optimum.duals * scale), SPARSE()
     generated = generate_columns(levels, weights, table / scale, seconds, say)
-    method_words = COLUMNS.format(whole=generated.rounds, results=n)
-    return Optimum(generated.matrix, generated.duals * scale, np.zeros(n)), method_words
+    phrase = COLUMNS(generated.rounds, n)
+    return Optimum(generated.matrix, generated.duals * scale, np.zeros(n)), phrase
 
 
 def _symmetrise(matrix: Floats, levels: EdgeLevels, weights: Floats, table: Floats) -> Floats:
@@ -277,9 +287,9 @@ def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> So
     diagonal = mechanism.diagonal if isinstance(mechanism, DecayingMechanism) else np.diag(mechanism.matrix)
     value = 1 - float(weights @ diagonal)
     problem = Problem("finite.regular", space, tight.problem.privacy, {"prior": weights})
-    certificate = certificate_of(problem, mechanism, "theorem", gap=0.0, evidence={"coefficients": y})
-    notes = (*certificate.notes, *tight.certificate.notes)
-    return Solution(problem, mechanism, value, replace(certificate, notes=notes))
+    account = () if z.nonnegative else (SIGNS(),)
+    certificate = certificate_of(problem, mechanism, "theorem", gap=0.0, evidence={"coefficients": y}, account=account)
+    return Solution(problem, mechanism, value, certificate)
 
 
 def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
@@ -297,8 +307,7 @@ def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
     if is_named and loss not in ("absolute", "squared"):
         return None
     pure = isinstance(level, ApproxDP) and level.delta == 0
-    trivial = isinstance(level, ApproxDP) and not 0 < level.log_growth < math.inf
-    if trivial or getattr(level, "mu", 1) in (0, math.inf):
+    if level.strength in (0, math.inf):
         return None
     if n > MOST:
         is_line = is_named and space.points == range(n)

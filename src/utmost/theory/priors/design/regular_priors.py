@@ -59,7 +59,7 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
         return None
     if math.fsum(np.maximum(-solved.y, 0.0)) > UNDECIDED:
         raise TooLarge(
-            f"whether this prior is regular cannot be told: its coefficients reach {np.abs(solved.y).max():.2g} "
+            f"whether this prior is regular cannot be decided: its coefficients reach {np.abs(solved.y).max():.2g} "
             "and cancel, so that the rounding of its own floats decides. Take the uniform prior, or a larger epsilon."
         )
     return np.maximum(solved.y, 0.0)

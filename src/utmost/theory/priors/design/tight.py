@@ -80,8 +80,9 @@ def with_peaks(levels: EdgeLevels, z: Solved) -> Solution:
         mechanism = FiniteMechanism(matrix, space.points, space.points)
         diagonal = np.diag(matrix)
     value = 1 - float(diagonal.mean()) if n else 0.0
-    problem, notes = Problem("finite.tight_constraints", space, levels, {}), () if z.nonnegative else (SIGNS,)
-    return Solution(problem, mechanism, value, certificate_of(problem, mechanism, "theorem", gap=0.0, notes=notes))
+    problem = Problem("finite.tight_constraints", space, levels, {})
+    account = () if z.nonnegative else (SIGNS(),)
+    return Solution(problem, mechanism, value, certificate_of(problem, mechanism, "theorem", gap=0.0, account=account))
 
 
 class SmallestEpsilon(float):

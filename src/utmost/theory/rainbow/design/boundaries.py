@@ -13,7 +13,7 @@ from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
-from utmost.solution.sentences import moved_words
+from utmost.solution.sentences import MOVED
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.theory.linear_program import Optimum, best_by_tangents, best_mechanism, mix_until_private
@@ -154,8 +154,9 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
     problem = Problem("rainbow.lexicographic", space, levels, data | {"known": places, "known_rows": rows})
     value, bound = average(p_first), proved_bound(problem, evidence)
     mechanism = FiniteMechanism(private_matrix, space.points, regions.outputs)
-    notes = (moved_words(change),)
-    certificate = certificate_of(problem, mechanism, "bound", bound, max(bound - value, 0.0), evidence, notes=notes)
+    certificate = certificate_of(
+        problem, mechanism, "bound", bound, max(bound - value, 0.0), evidence, (MOVED(change),)
+    )
     return Solution(problem, mechanism, value, certificate)
 
 

@@ -26,6 +26,7 @@ from utmost.mechanism.certification import require_private
 from utmost.privacy import ApproxDP, PureDP
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution.phrases import Phrase
 from utmost.solution.sentences import NEAREST
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
@@ -93,7 +94,7 @@ def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> So
         at = np.flatnonzero(optimum.duals)
         evidence = {"dual_places": at, "dual_values": optimum.duals.ravel()[at]}
     bound = proved_bound(problem, evidence)
-    certificate = certificate_of(problem, mechanism, "bound", bound, abs(bound - value), evidence, method=method)
+    certificate = certificate_of(problem, mechanism, "bound", bound, abs(bound - value), evidence, (method,))
     return Solution(problem, mechanism, value, certificate)
 
 
@@ -130,8 +131,8 @@ def _in_order(answers: list[Any]) -> tuple[Any, ...]:
 
 def _find(
     levels: EdgeLevels, region: Integers, outputs: tuple[Any, ...], optimum: Optimum | None
-) -> tuple[Floats, str]:
-    """The *nearest* mechanism if it is private, else an alternative that is; and the method in words."""
+) -> tuple[Floats, Phrase]:
+    """The *nearest* mechanism if it is private, else an alternative that is; and the method."""
     space, pure = levels.space, _is_pure(levels)
     wrong = _wrong_answers(levels, region, len(outputs)) if pure else _balanced_answers(levels, region, len(outputs))
     rest = 1 - wrong.sum(axis=1)
@@ -139,11 +140,11 @@ def _find(
     if (rest >= 0).all():
         try:
             require_private(FiniteMechanism(wrong, space.points, outputs), levels)
-            return wrong, NEAREST[0] if pure else NEAREST[1]
+            return wrong, (NEAREST[0] if pure else NEAREST[1])()
         except CannotCertify:
             pass
     if optimum is not None:
-        return mix_until_private(optimum.matrix, levels)[0], NEAREST[2]
+        return mix_until_private(optimum.matrix, levels)[0], NEAREST[2]()
     if not pure:
         within = None if levels.single is None else pure_within(levels.single)
         if within is None:
@@ -154,7 +155,7 @@ def _find(
         levels = on_edges(space, PureDP(within.exponent) if within.ratio == 1 else PureDP.from_ratio(within.ratio))
     length = np.stack([_lengths_from(levels, region == j, np.zeros(len(region))) for j in range(len(outputs))], axis=1)
     scores = held(np.exp(-(length - length.min(axis=1, keepdims=True)) / 2), np.isfinite(length))
-    return scores / scores.sum(axis=1, keepdims=True), NEAREST[3]
+    return scores / scores.sum(axis=1, keepdims=True), NEAREST[3]()
 
 
 def _is_pure(levels: EdgeLevels) -> bool:

@@ -21,6 +21,7 @@ from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.violations import satisfies_level
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Problem, Solution, certificate_of
+from utmost.solution.phrases import Template
 from utmost.solution.sentences import RANKINGS
 from utmost.space import Morphism, Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
@@ -315,7 +316,7 @@ def solve_inside(
     regions: Regions,
     rows: Sequence[list[Fraction] | None],
     level: Level,
-    reason: str = RANKINGS,
+    reason: Template = RANKINGS,
 ) -> Solution:
     """The optimal mechanism from the boundary distribution of every region, with its proof."""
     matrix = np.zeros((len(regions.region), len(regions.outputs)))
@@ -340,7 +341,8 @@ def solve_inside(
     }
     mechanism = FiniteMechanism(matrix, regions.space.points, regions.outputs)
     problem = Problem("rainbow.extend", regions.space, levels, data)
-    return Solution(problem, mechanism, average(p_first), certificate_of(problem, mechanism, "theorem", reason=reason))
+    certificate = certificate_of(problem, mechanism, "theorem", account=(reason(),))
+    return Solution(problem, mechanism, average(p_first), certificate)
 
 
 def one_concave_level(privacy: Privacy) -> Level:

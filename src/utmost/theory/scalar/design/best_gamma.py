@@ -93,7 +93,7 @@ def _find_negative(coefficients: list[arb], depth: int) -> Fraction | None:
         if values[0] < 0 or values[-1] < 0:
             return low if values[0] < 0 else high
         if high - low < Fraction(1, 2**depth):
-            raise SolverFailed("the best gamma could not be told from its neighbours; give gamma yourself.")
+            raise SolverFailed("the best gamma could not be distinguished from its neighbours; give gamma yourself.")
         left, right, middle = [], [], (low + high) / 2
         while values:
             left.append(values[0])

@@ -31,13 +31,15 @@ from utmost.errors import SolverFailed, TooLarge, UtmostError
 from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
-from utmost.solution.sentences import EACH, LEFT_OUT, WEAKEST, tiers_method
 from utmost.space.integers import Tiers
 from utmost.space.line import require_line_loss
 from utmost.theory.binary.design.boundary import best_boundary
 from utmost.theory.scalar.design.line import best_on_line
 from utmost.theory.scalar.design.yes_or_no import best_yes_or_no
 from utmost.theory.scalar.tiers import (
+    PER_TIER,
+    SOME_TIERS,
+    STRICTEST,
     TieredSums,
     TieredTable,
     error_probability,
@@ -114,12 +116,12 @@ def tiered_counts(grid: Tiers, level: Level, loss: str, unbiased: bool) -> list[
 
 def _partitions(grid: Tiers, unbiased: bool) -> Iterator[tuple[str, tuple[tuple[int, ...], ...]]]:
     tiers = tuple(range(len(grid.lines)))
-    yield WEAKEST, (tiers,)
+    yield STRICTEST, (tiers,)
     if len(tiers) > 1:
-        yield EACH, tuple((tier,) for tier in tiers)
+        yield PER_TIER, tuple((tier,) for tier in tiers)
     for omitted in range(1, 1 if unbiased else len(tiers)):
         for out in combinations(tiers, omitted):
-            yield LEFT_OUT, tuple((tier,) for tier in tiers if tier not in out)
+            yield SOME_TIERS, tuple((tier,) for tier in tiers if tier not in out)
 
 
 def _omission_loss(grid: Tiers, tier: int, loss: str) -> float:
@@ -173,7 +175,7 @@ def _best_choice(grid: Tiers, border: int, level: Level) -> Solution:
     table, evidence = _by_program(problem, border)
     if table is not None:
         value = error_probability(table, grid, border)
-        candidates.append((tiers_method(grid, table), table, value))
+        candidates.append((table.name, table, value))
     if not candidates:
         raise TooLarge("these tiers are too large for a yes or no; ask at a larger level, or with fewer rows.")
     _, best, value = min(candidates, key=lambda candidate: candidate[2])
@@ -228,7 +230,7 @@ def _by_program(problem: Problem, border: int) -> tuple[TieredTable | None, dict
     prices = even.certificate.evidence
     positive = prices["duals"] > 0
     evidence = {name: prices[name][positive] for name in ("edges", "forward", "slopes", "duals")}
-    starts, sizes = ([getattr(line, name) for line in window.lines] for name in ("first", "points"))
+    starts, sizes = [line.first for line in window.lines], [line.points for line in window.lines]
     table = replace(empty, weights=certified.weights, bits=certified.bits)
     return table, {**evidence, "starts": starts, "sizes": sizes}
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from utmost.errors import SolverFailed, TooLarge
 from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.solution import Problem, Solution, certificate_of, sketched
-from utmost.solution.sentences import BORDER
+from utmost.solution.sentences import BALANCED, BEST_BORDER
 from utmost.space.families import path
 from utmost.space.line import Line
 from utmost.theory.binary.design.boundary import best_boundary
@@ -39,7 +39,6 @@ CLOSED = 1e-12
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
 MOST_PAIRS, MOST_PAIRS_GAUSSIAN, MOST_BLOCKS_GAUSSIAN = 20_000, 500, 150
 """The most pairs of neighbouring blocks of a linear program; Gaussian levels need many rounds."""
-EVEN, TILTED = BORDER
 CERTIFIED = 1 + 1e-7
 """Bounds the relative error added by certified integers."""
 ROUNDING = 1e-15
@@ -71,7 +70,7 @@ def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | Non
     solution = balanced(path(len(no) + len(yes)), lambda b: b >= len(no), level)
     even = _as_blocks(solution, first_yes, line.reach, len(no))
     value, bound, evidence = _errors(even, line, prior), None, {}
-    name = EVEN
+    method = BALANCED
     if prior is None:
         bound = max(0.0, value - _unpaired_errors(no, yes, 1 - even.wrong, line))
     width = (
@@ -82,14 +81,14 @@ def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | Non
     if width is not None:
         tilted, proved, duals = _by_program(line, first_yes, level, prior, width)
         if tilted is not None and (less := _errors(tilted, line, prior)) < value - CLOSED:
-            even, value, name = tilted, less, TILTED
+            even, value, method = tilted, less, BEST_BORDER
         if proved is not None and (bound is None or proved > bound):
             bound, evidence = proved, duals
     data: dict[str, Any] = {"border": first_yes, "loss": "zero-one", "prior": prior}
     problem = Problem("choice.line", line, level, data)
     claim: Literal["bound", "unproved"] = "unproved" if bound is None else "bound"
     gap = None if bound is None else max(0.0, value - bound)
-    certificate = certificate_of(problem, even, claim, bound, gap, evidence, method=name)
+    certificate = certificate_of(problem, even, claim, bound, gap, evidence, (method(),))
     return Solution(problem, even, value, certificate)
 
 

@@ -61,7 +61,7 @@ def check_tiered_count(problem: Any, solved: Any) -> Outcome:
         same_prior = law.prior is None if prior is None else law.prior is not None and np.allclose(law.prior, prior)
         if law.line != problem.space.together(part) or not (same_prior or unbiased):
             raise InvalidInput("a sum is released by a mechanism for other integers, or another prior.")
-    return _outcome(problem, solved, mechanism.expected(loss))
+    return _outcome(solved, mechanism.expected(loss), tiered_count_bound(problem, solved.certificate.evidence))
 
 
 def check_tiered_choice(problem: Any, solved: Any) -> Outcome:
@@ -75,7 +75,8 @@ def check_tiered_choice(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput("yes or no about several tiers is answered by a table, or by one of their sums.")
     elif len(mechanism.laws) != 1 or not isinstance(mechanism.laws[0], Blocks):
         raise InvalidInput("yes or no about a sum of tiers is answered by blocks of one sum.")
-    return _outcome(problem, solved, error_probability(mechanism, grid, border))
+    value = error_probability(mechanism, grid, border)
+    return _outcome(solved, value, tiered_choice_bound(problem, solved.certificate.evidence))
 
 
 def tiered_count_bound(problem: Any, evidence: Evidence) -> float:
@@ -139,12 +140,10 @@ def _require_listed(grid: Tiers) -> None:
         raise InvalidInput(f"sums of more than {MOST_POINTS} integers are not listed.")
 
 
-def _outcome(problem: Any, solved: Any, value: float) -> Outcome:
-    from utmost.theory.verifiers import bound_of
-
-    certificate = solved.certificate
-    bound = bound_of(problem.question)(problem, certificate.evidence)
-    sound = certificate.bound is not None and abs(certificate.bound - bound) <= MARGIN * max(1.0, bound)
+def _outcome(solved: Any, value: float, bound: float) -> Outcome:
+    """The checks of a stated value and bound, and their gap."""
+    stated_bound = solved.certificate.bound
+    sound = stated_bound is not None and abs(stated_bound - bound) <= MARGIN * max(1.0, bound)
     sound = bool(sound and bound <= value * (1 + MARGIN))
     detail = f"no private mechanism loses less than {bound:.12g}; this one loses {value:.12g}"
     return (stated(solved.value, value), Check("bound", sound, detail)), max(0.0, value - bound)

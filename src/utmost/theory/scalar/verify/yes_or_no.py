@@ -46,7 +46,7 @@ def check_yes_or_no(problem: Any, solved: Any) -> Outcome:
     if certificate.evidence:
         bounds.append(_price_bound(line, border, problem.privacy, prior, certificate.evidence))
     bound = max(bounds)
-    check, gap = from_below(solved, value, bound, "errs less often than", "errs with")
+    check, gap = from_below(solved, value, bound, "has an error probability below", "has")
     return (*checks, check), gap
 
 

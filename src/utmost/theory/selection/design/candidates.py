@@ -24,7 +24,8 @@ from utmost.mechanism.violations import find_violation
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, certificate_of, proved_bound
-from utmost.solution.sentences import compared_words, proof_of_choice
+from utmost.solution.kinds import Claim
+from utmost.solution.sentences import compared, proof_of_choice
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 from utmost.space.folds import can_fold, folded, folded_places, folded_space
@@ -239,7 +240,7 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
     bound = _bound(problem, contest, evidence)
     if programs and not evidence and bound is not None and value - bound > ENOUGH * value:
         bound, evidence = _triple_bound(problem, bound)
-    certificate = _certificate(problem, best, list(losses), value, bound, evidence)
+    certificate = _certificate(problem, best, tuple(losses), value, bound, evidence)
     facts = ChoiceFacts(Solution(problem, best, value, certificate), _stated_laws(contest, level, best))
     _RECENT.append(facts)
     return facts
@@ -248,17 +249,16 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
 def _certificate(
     problem: Problem,
     law: ChoiceLaw,
-    compared: list[str],
+    names: tuple[str, ...],
     value: float,
     bound: float | None,
     evidence: dict[str, Any],
 ) -> Certificate:
     """The certificate of a selection: its bound, and the mechanisms it is compared with."""
-    among = compared_words(compared)
-    if bound is None:
-        return certificate_of(problem, law, "unproved", reason=among)
-    reason = f"{among}; {proof_of_choice(evidence)}"
-    return certificate_of(problem, law, "bound", bound, abs(value - bound), evidence, reason)
+    claim: Claim = "unproved" if bound is None else "bound"
+    gap = None if bound is None else abs(value - bound)
+    account = (compared(names, proof_of_choice(claim, evidence)),)
+    return certificate_of(problem, law, claim, bound, gap, evidence, account)
 
 
 def _bound(problem: Problem, contest: Contest, evidence: dict[str, Any]) -> float | None:

@@ -178,8 +178,7 @@ def require_level(level: Level) -> None:
         raise UnsupportedLevel(
             f"noise needs an exact, concave level, not {level}; give PureDP, ApproxDP or GaussianDP."
         )
-    nothing = isinstance(level, ApproxDP) and level.log_growth == 0 and level.delta == 0
-    if nothing or getattr(level, "mu", 1) == 0 or getattr(level, "rho", 1) == 0:
+    if level.strength == 0 and level.delta == 0:
         raise InvalidInput(f"privacy is {level}: no noise over all numbers hides everything; give a level above 0.")
 
 
@@ -232,9 +231,8 @@ def _least_gaussian(level: Level, square: int | Fraction) -> GaussianLaw | None:
 
 
 def _is_vacuous(level: Level) -> bool:
-    if isinstance(level, ApproxDP):
-        return bool(level.delta == 1 or level.exponent == math.inf)
-    return math.inf in (getattr(level, "mu", 0), getattr(level, "rho", 0))
+    """Whether a level promises nothing."""
+    return level.delta == 1 or math.inf in level.parameters.values()
 
 
 def _is_pure(level: Level) -> bool:
