@@ -7,9 +7,11 @@ knows nothing of Utmost treats them as it should.
 from __future__ import annotations
 
 from numbers import Number
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+
+from utmost.messages import Part, Words
 
 MOST_SHOWN, MOST_LISTED = 200, 20
 MOST_WORDS = 10_000
@@ -22,23 +24,47 @@ SUSPENDED = (
 
 
 class UtmostError(Exception):
-    """Anything Utmost refuses to do, with the reason and the remedy."""
+    """Anything Utmost refuses to do, with the reason and the remedy.
+
+    Parameters
+    ----------
+    *message : str, Name, Argument, Call or Words
+        The message, piece by piece: see `utmost.messages`.
+
+    Attributes
+    ----------
+    title : str
+        What all errors of the class have in common, in a sentence: the title of a server's reply.
+    """
+
+    title: ClassVar[str] = "Anything Utmost refuses to do, with the reason and the remedy."
+
+    def __init__(self, *message: Part) -> None:
+        super().__init__(Words(*message))
 
 
 class InvalidInput(UtmostError, ValueError):
     """A public argument breaks a rule: not a number, out of range, of the wrong shape."""
 
+    title = "A public argument breaks a rule: not a number, out of range, of the wrong shape."
+
 
 class UnknownPoint(InvalidInput):
     """A point, or an edge between two points, that the space does not have."""
+
+    title = "A point, or an edge between two points, that the space does not have."
 
 
 class NotSuitable(InvalidInput):
     """A pair of functions breaks an axiom of suitable pairs; the axiom and the alpha are named."""
 
+    title = "A pair of functions breaks an axiom of suitable pairs"
+
 
 class NotBoundaryHitting(InvalidInput):
     """The known points miss both ends of a boundary edge, so the optimum need not be unique."""
+
+    title = "The known points miss both ends of a boundary edge, so the optimum need not be unique."
 
     def __init__(self, message: str, *, edge: tuple[Any, Any]) -> None:
         super().__init__(message)
@@ -48,13 +74,19 @@ class NotBoundaryHitting(InvalidInput):
 class NeedsFloor(InvalidInput):
     """A search that looks at part of a space needs a public bound on what lies beyond."""
 
+    title = "A search that looks at part of a space needs a public bound on what lies beyond."
+
 
 class UnsupportedLevel(UtmostError, TypeError):
     """This theory does not cover this kind of privacy level; the message names one that does."""
 
+    title = "This theory does not cover this kind of privacy level"
+
 
 class TooLarge(UtmostError):
     """The full table would not fit; the message names the way that does without it."""
+
+    title = "The full table would not fit"
 
 
 class NoExtension(UtmostError):
@@ -66,6 +98,8 @@ class NoExtension(UtmostError):
     forced_by, bound : the known point that forbids it, and the most it allows
     output : the output that both probabilities are of
     """
+
+    title = "Two known values contradict each other: no private mechanism has both."
 
     def __init__(self, message: str, *, point: Any, asked: float, forced_by: Any, bound: float, output: Any) -> None:
         super().__init__(message)
@@ -79,6 +113,8 @@ class NoExtension(UtmostError):
 class NoSuchMechanism(UtmostError):
     """A mechanism of a certain form does not exist at this level; `entry` is what would be negative, `point` where."""
 
+    title = "A mechanism of a certain form does not exist at this level"
+
     def __init__(self, message: str, *, point: Any, entry: float) -> None:
         super().__init__(message)
         self.point = point
@@ -88,9 +124,13 @@ class NoSuchMechanism(UtmostError):
 class CannotCertify(UtmostError):
     """A mechanism that is not private, or cannot be proved so in exact arithmetic; the message says where and why."""
 
+    title = "A mechanism that is not private, or cannot be proved so in exact arithmetic"
+
 
 class SolverFailed(UtmostError):
     """A numerical solver gave up, or (`infeasible`) found that nothing fits; nothing is claimed."""
+
+    title = "A numerical solver gave up, or (`infeasible`) found that nothing fits"
 
     def __init__(self, message: str, *, infeasible: bool = False) -> None:
         super().__init__(message)
@@ -100,17 +140,25 @@ class SolverFailed(UtmostError):
 class BadFile(InvalidInput):
     """A saved file that is not what it says: changed, cut short, or of another version."""
 
+    title = "A saved file that is not what it says: changed, cut short, or of another version."
+
 
 class WeakPromise(InvalidInput):
     """A survey or protocol promises a respondent too little to be answered unless they accept it; nothing was sent."""
+
+    title = "A survey or protocol promises a respondent too little to be answered unless they accept it"
 
 
 class Disconnected(InvalidInput):
     """The connection to a table has ended, or its server is gone; nothing was charged."""
 
+    title = "The connection to a table has ended, or its server is gone"
+
 
 class NotRowWise(InvalidInput):
     """A condition or table that looks at more than one row at a time, or could fail on a row: refused unread."""
+
+    title = "A condition or table that looks at more than one row at a time, or could fail on a row: refused unread."
 
 
 class EngineFailed(UtmostError):
@@ -121,6 +169,8 @@ class EngineFailed(UtmostError):
     reason : the engine's own words, which may hold private values: for the log of the ledger's owner alone
     interrupted : whether somebody stopped the engine (Ctrl-C), as DuckDB says in its own way
     """
+
+    title = "The engine that holds a table failed after the spend was reserved"
 
     def __init__(self, message: str, problem: BaseException | None = None) -> None:
         super().__init__(message)
@@ -134,12 +184,16 @@ class EngineFailed(UtmostError):
 class AccountSuspended(UtmostError):
     """No question about a data set is answered until its owner resumes the account."""
 
+    title = "No question about a data set is answered until its owner resumes the account."
+
     def __init__(self, message: str | None = None) -> None:
         super().__init__(SUSPENDED if message is None else message)
 
 
 class BudgetSpent(UtmostError):
     """A budget does not allow this spend; nothing was charged. `asked` is what was asked for, `left` what is left."""
+
+    title = "A budget does not allow this spend"
 
     def __init__(self, message: str, *, asked: Any = None, left: Any = None) -> None:
         super().__init__(message)
@@ -150,17 +204,25 @@ class BudgetSpent(UtmostError):
 class BudgetMismatch(InvalidInput):
     """A data set is opened with another budget, unit, neighbours or filter than its account was made with."""
 
+    title = "A data set is opened with another budget, unit, neighbours or filter than its account was made with."
+
 
 class LedgerFailed(UtmostError):
     """A ledger's disk or server failed, or stayed busy; the message says what was recorded and what to do."""
+
+    title = "A ledger's disk or server failed, or stayed busy"
 
 
 class NotKept(UtmostError):
     """A response could not be written to its file: it was not taken, and can be sent again."""
 
+    title = "A response could not be written to its file: it was not taken, and can be sent again."
+
 
 class UnknownDataset(InvalidInput):
     """A ledger has no account of this name."""
+
+    title = "A ledger has no account of this name."
 
 
 def shown(value: Any) -> str:

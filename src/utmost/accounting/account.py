@@ -46,6 +46,7 @@ from utmost.errors import (
 )
 from utmost.exact import Amount, Number, as_rational
 from utmost.exact.saved import canonical_text
+from utmost.messages import Argument, Words
 from utmost.privacy import ApproxDP, Level, as_level, level_from_json
 from utmost.privacy.level import epsilon_of
 
@@ -387,9 +388,11 @@ class Account:
         if entry.table is None or self.table is None:
             return ""
         if entry.table != self.table:
-            return (
-                f"this recorded answer was drawn from another table, {entry.table.name!r}"
-                f"{_table_difference(entry.table, self.table)}; fresh=True asks the open one, and spends"
+            difference = _table_difference(entry.table, self.table)
+            return Words(
+                f"this recorded answer was drawn from another table, {entry.table.name!r}{difference}; ",
+                Argument("fresh", True),
+                " asks the open one, and spends",
             )
         previous_table = entry.table_before
         return "" if previous_table is None else f"{self._earlier_table_words(previous_table, self.table)}; {SHARED}"

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Name
 
 UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
@@ -60,8 +61,9 @@ def as_name(dataset: Any) -> str:
     name = unicodedata.normalize("NFC", as_text(dataset, "dataset"))
     if name != name.strip() or any(_is_invisible(letter) for letter in name):
         raise InvalidInput(
-            f"dataset is {dataset!a}; give a name without spaces around it, and without control characters, characters "
-            "that nobody sees and unusual spaces, so that names that look the same are the same."
+            Name("dataset"),
+            f" is {dataset!a}; give a name without spaces around it, and without control characters, characters "
+            "that nobody sees and unusual spaces, so that names that look the same are the same.",
         )
     return name
 
@@ -71,22 +73,27 @@ def require_new_name(name: str, existing_names: Iterable[str]) -> None:
     for letter in name:
         if (plain := unicodedata.normalize("NFKC", letter)) != letter:
             raise InvalidInput(
-                f"dataset is {name!r}, where {_described(letter)} is a form of {plain!r}; write {plain!r} instead."
+                Name("dataset"),
+                f" is {name!r}, where {_described(letter)} is a form of {plain!r}; write {plain!r} instead.",
             )
         if unicodedata.category(letter) == "Nd" and not letter.isascii():
-            raise InvalidInput(f"dataset is {name!r}, with {_described(letter)}; write digits as 0 to 9.")
+            raise InvalidInput(Name("dataset"), f" is {name!r}, with {_described(letter)}; write digits as 0 to 9.")
         if unicodedata.category(letter) in ("Cn", "Co"):
-            raise InvalidInput(f"dataset is {name!r}, with {_described(letter)}, which has no meaning; leave it out.")
+            raise InvalidInput(
+                Name("dataset"), f" is {name!r}, with {_described(letter)}, which has no meaning; leave it out."
+            )
     if unicodedata.normalize("NFKC", name) != name:
         raise InvalidInput(
-            f"dataset is {name!a}, which is not in Unicode's form NFKC; write {unicodedata.normalize('NFKC', name)!r}."
+            Name("dataset"),
+            f" is {name!a}, which is not in Unicode's form NFKC; write {unicodedata.normalize('NFKC', name)!r}.",
         )
     _require_one_script(name)
     for other in existing_names:
         if skeleton(other) == skeleton(name):
             raise InvalidInput(
-                f"dataset is {name!r} ({_codes(name)}), which looks like the account {other!r} ({_codes(other)}); open "
-                "that one, or give other data a name that can be told apart."
+                Name("dataset"),
+                f" is {name!r} ({_codes(name)}), which looks like the account {other!r} ({_codes(other)}); open "
+                "that one, or give other data a name that can be told apart.",
             )
 
 
@@ -98,8 +105,9 @@ def _require_one_script(name: str) -> None:
     if len(scripts) > 1 and not any(scripts.keys() <= allowed for allowed in WRITTEN_TOGETHER):
         first, second = list(scripts.values())[:2]
         raise InvalidInput(
-            f"dataset is {name!r}, which mixes scripts: {_described(first)} and {_described(second)}; write it in one, "
-            "so that names that look the same are the same."
+            Name("dataset"),
+            f" is {name!r}, which mixes scripts: {_described(first)} and {_described(second)}; write it in one, "
+            "so that names that look the same are the same.",
         )
 
 

@@ -28,7 +28,7 @@ from utmost.backends.csv_rows import CsvFile, stamp_of
 from utmost.backends.embedded import Engine, require_room_for
 from utmost.backends.readable import repaired_copy
 from utmost.backends.rehearsal import EXTREMES, LONG
-from utmost.backends.source import CHANGED, GONE, KEYS, Statement
+from utmost.backends.source import BASE_TABLE, CHANGED, GONE, KEYS, Statement
 from utmost.backends.sql_source import ROWS, Column, SqlSource
 from utmost.errors import BadFile, InvalidInput, NotRowWise, UtmostError
 from utmost.exact.arrays import Integers
@@ -458,9 +458,7 @@ def open_duckdb_table(connection: Any, name: str, database: tuple[str | None, st
     except Exception:
         raise InvalidInput(f"the connection of {name!r} cannot be asked; is it open?") from None
     if any(is_view for is_view, *_ in matches + visible_matches):
-        raise NotRowWise(
-            f"{name!r} is a view, which may join, group or limit; give the base table, and the condition as where=."
-        )
+        raise NotRowWise(f"{name!r} is a view, which may join, group or limit; ", BASE_TABLE, ".")
     if not visible_matches:
         raise InvalidInput(f"there is no table {name!r}; give the name of a base table.")
     if len(matches) != 1 or visible_matches != matches:

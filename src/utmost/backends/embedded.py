@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Argument, Call, Name
 
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 LEAST_MEMORY = 128 * 10**6
@@ -67,13 +68,14 @@ def engine(memory: str | int | None = None, threads: int | None = None, spill: A
     Engine(memory=4000000000, threads=4, spill=None)
     """
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024):
-        raise InvalidInput(f"threads is {shown(threads)}; give how many the engine may use, from 1 to 1024.")
+        raise InvalidInput(Name("threads"), f" is {shown(threads)}; give how many the engine may use, from 1 to 1024.")
     least = max(LEAST_MEMORY, LEAST_EACH * (threads or 1))
     size = None if memory is None else _bytes(memory)
     if size is not None and size < least:
         raise InvalidInput(
-            f"memory is {shown(memory)}; with less than {least // 10**6} MB the engine may fail at any question, after "
-            "the spend; give more, or fewer threads."
+            Name("memory"),
+            f" is {shown(memory)}; with less than {least // 10**6} MB the engine may fail at any question, after "
+            "the spend; give more, or fewer threads.",
         )
     return Engine(size, threads, None if spill is None else _folder(spill))
 
@@ -90,7 +92,9 @@ def require_room(engine: Engine, file: Path) -> None:
         raise InvalidInput(
             f"the file has {size // 10**6} MB, the engine may take {engine.memory // 10**6} MB of memory, and where "
             f"rows are put meanwhile {room // 10**6} MB are free: a question may fail after its spend. Name another "
-            "folder as spill=, or allow more memory."
+            "folder as ",
+            Argument("spill"),
+            ", or allow more memory.",
         )
 
 
@@ -102,8 +106,10 @@ def require_room_for(size: int, folder: str) -> None:
         return
     if size > room:
         raise InvalidInput(
-            f"the rows of the CSV file are converted when they are first read, which may take {size // 10**6} MB where "
-            f"{room // 10**6} MB are free; name a folder on another disk: engine=um.engine(spill=...)."
+            "the rows of the CSV file are converted when they are first read, which may take "
+            f"{size // 10**6} MB where {room // 10**6} MB are free; name a folder on another disk: ",
+            Argument("engine", Call("um.engine", spill=...)),
+            ".",
         )
 
 
@@ -113,7 +119,9 @@ def _bytes(memory: Any) -> int:
     text = memory if isinstance(memory, str) and len(memory) <= 40 else ""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B)\s*", text, re.IGNORECASE)
     if match is None:
-        raise InvalidInput(f"memory is {shown(memory)}; say it as '4GB' or '1500 MiB', or as a number of bytes.")
+        raise InvalidInput(
+            Name("memory"), f" is {shown(memory)}; say it as '4GB' or '1500 MiB', or as a number of bytes."
+        )
     return int(float(match[1]) * UNITS[match[2].upper()])
 
 
@@ -124,5 +132,5 @@ def _folder(spill: Any) -> str:
     except (TypeError, ValueError, OSError):
         fits = False
     if not fits:
-        raise InvalidInput(f"spill is {shown(spill)}; name a folder that exists and can be written to.")
+        raise InvalidInput(Name("spill"), f" is {shown(spill)}; name a folder that exists and can be written to.")
     return str(folder.resolve())

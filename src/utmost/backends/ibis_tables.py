@@ -12,7 +12,7 @@ from typing import Any
 from utmost.backends.duckdb import open_duckdb_table
 from utmost.backends.frames import FRAMES, open_frame, package_of
 from utmost.backends.postgres import open_postgres_table
-from utmost.backends.source import CHANGED, Source
+from utmost.backends.source import BASE_TABLE, CHANGED, DISTINCT, Source
 from utmost.errors import InvalidInput, NotRowWise
 from utmost.queries.expressions.relations import selected
 from utmost.queries.predicate.ibis_values import value_text
@@ -24,12 +24,12 @@ ROW_WISE = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project
 REMEDIES = {
     "JoinChain": "join beforehand, into a table with one row per unit",
     "Aggregate": "group beforehand, into a table with one row per unit",
-    "Distinct": "remove repeated rows beforehand; for people, um.people(...) counts everyone once",
+    "Distinct": DISTINCT,
     "Limit": "give the whole table: which rows a limit keeps depends on the other rows",
     "Sample": "give the whole table, or a sample drawn beforehand",
     "Sort": "leave out order_by: answers do not depend on the order of rows",
-    "SQLQueryResult": "give the base table, and the condition as where=",
-    "SQLStringView": "give the base table, and the condition as where=",
+    "SQLQueryResult": BASE_TABLE,
+    "SQLStringView": BASE_TABLE,
     "Union": "put the rows into one table beforehand",
 }
 
@@ -63,7 +63,7 @@ def _steps(table: Any) -> list[Any]:
         name = type(node).__name__
         if name not in ROW_WISE:
             remedy = REMEDIES.get(name, "give a base table, or a row-wise projection or filter of one")
-            raise NotRowWise(f"the table is made by {name}, so one row of it may stem from many; {remedy}.")
+            raise NotRowWise(f"the table is made by {name}, so one row of it may stem from many; ", remedy, ".")
         steps.append(node)
         if not hasattr(node, "parent"):
             return steps

@@ -24,6 +24,7 @@ from utmost.backends.postgres import SCHEMES, open_postgres
 from utmost.backends.source import Source
 from utmost.backends.spark import SCHEME, open_address, open_spark
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Argument, Call, Name
 from utmost.queries.expressions.relations import selected
 from utmost.queries.expressions.values import try_cast, type_from_name
 
@@ -79,13 +80,15 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None, engine: Engin
 def _require_ours(table: Any, engine: Engine) -> None:
     """Refuse `engine=` for a table that DuckDB does not read here, or where the disk has no room to spill."""
     if not isinstance(engine, Engine):
-        raise InvalidInput(f"engine is {shown(engine)}; say um.engine(memory='4GB', threads=4, spill='folder').")
+        example = Call("um.engine", memory="4GB", threads=4, spill="folder")
+        raise InvalidInput(Name("engine"), f" is {shown(engine)}; say ", example, ".")
     if isinstance(table, str | Path) and not str(table).startswith((SCHEME, *SCHEMES)):
         require_room(engine, Path(str(table).partition("#")[0]))
     elif package_of(table) not in FRAMES:
         raise InvalidInput(
-            "engine= is for files and frames, which DuckDB reads here; this table has an engine of its own: set its "
-            "memory and threads there."
+            Argument("engine"),
+            " is for files and frames, which DuckDB reads here; this table has an engine of its own: set its "
+            "memory and threads there.",
         )
 
 

@@ -27,7 +27,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from utmost.backends.rehearsal import LONG
-from utmost.backends.source import CHANGED, KEYS, Source, Statement
+from utmost.backends.source import BASE_TABLE, CHANGED, KEYS, Source, Statement
 from utmost.backends.sql_source import Column, SqlSource
 from utmost.errors import Disconnected, InvalidInput, NotRowWise, UtmostError
 from utmost.exact.arrays import Integers
@@ -342,8 +342,9 @@ def _require_base(link: Link, place: Place) -> str:
         of = "" if name == place[1] else f", a part of {place[1]!r},"
         if kind not in ("r", "p"):
             raise NotRowWise(
-                f"{name!r}{of} is {KINDS.get(kind, 'not a table')}, which may join, group or limit; give the base "
-                "table, and the condition as where=."
+                f"{name!r}{of} is {KINDS.get(kind, 'not a table')}, which may join, group or limit; ",
+                BASE_TABLE,
+                ".",
             )
         if secured:
             raise NotRowWise(

@@ -21,6 +21,7 @@ import numpy as np
 
 from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
 from utmost.exact.arrays import Integers
+from utmost.messages import Argument, Call, Words
 from utmost.queries.arguments import plain
 from utmost.queries.expressions.relations import Relation, columns_of
 from utmost.queries.expressions.types import Type
@@ -32,6 +33,10 @@ FAILED = (
 )
 CHANGED = "{!r} is gone, or not the table that was opened, with the same columns; open it, and the session, again."
 GONE = "the table cannot be read any more; is its file, or the table itself, still there, and the connection open?"
+CONDITION = Words("the condition as ", Argument("where"))
+BASE_TABLE = Words("give the base table, and ", CONDITION)
+DISTINCT = Words("remove repeated rows beforehand; for people, ", Call("um.people", ...), " counts everyone once")
+"""Remedies for tables that are not row-wise."""
 KEYS = "public_keys"
 """Name of the table of public keys in a statement."""
 PUBLIC = "public_table_"

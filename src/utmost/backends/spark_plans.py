@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from utmost.backends.source import BASE_TABLE, CONDITION, DISTINCT
 from utmost.errors import InvalidInput, NotRowWise
+from utmost.messages import Words
 
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
@@ -32,14 +34,14 @@ WIDTHS = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 4}
 REMEDIES = {
     "Join": "join beforehand, into a table with one row per unit",
     "Aggregate": "group beforehand, into a table with one row per unit",
-    "Distinct": "remove repeated rows beforehand; for people, um.people(...) counts everyone once",
+    "Distinct": DISTINCT,
     "Limit": "give the whole table: which rows a limit keeps depends on the other rows",
     "Sample": "give the whole table, or a sample drawn beforehand",
     "Sort": "leave out the order: answers do not depend on the order of rows",
     "Union": "put the rows into one table beforehand",
     "Rdd": "write it to Parquet and read that: rows of an RDD may be computed by any program",
-    "Sql": "give spark.table(name), and the condition as where=",
-    "Filter": "give the table without the filter, and the condition as where=",
+    "Sql": Words("give spark.table(name), and ", CONDITION),
+    "Filter": Words("give the table without the filter, and ", CONDITION),
 }
 ALIKE = {
     **{"Deduplicate": "Distinct", "GlobalLimit": "Limit", "LocalLimit": "Limit", "Tail": "Limit", "Offset": "Limit"},
@@ -110,14 +112,18 @@ def _require_computable(expression: Any) -> None:
     if not name.startswith(EXPRESSIONS) or kind not in COMPUTED:
         raise NotRowWise(
             f"the DataFrame filters by, or computes with, {name.rpartition('.')[2]}, which may look at other rows, "
-            "change from run to run, or fail on some row; give the table without that, and the condition as where=."
+            "change from run to run, or fail on some row; give the table without that, and ",
+            CONDITION,
+            ".",
         )
     type_name = expression.dataType().simpleString()
     literal = kind == "Cast" and _class(expression.child()) == f"{EXPRESSIONS}Literal"
     if kind == "AttributeReference" and type_name in ("float", "double"):
         raise NotRowWise(
             "the DataFrame filters by, or computes with, a column of floating-point numbers, where engines differ "
-            "about NaN; give the table without that, and the condition as where=."
+            "about NaN; give the table without that, and ",
+            CONDITION,
+            ".",
         )
     if kind == "Cast" and not literal:
         source_type = expression.child().dataType().simpleString()
@@ -157,8 +163,10 @@ def _of_connect(frame: Any) -> list[str]:
             _refuse_step(str(name).capitalize())
         if name == "project" and not all(_is_column_choice(one) for one in step.expressions):
             raise NotRowWise(
-                "the DataFrame computes columns, and a client of Spark Connect cannot see whether that may fail; give "
-                "the table with columns chosen and renamed only, and the condition as where=."
+                "the DataFrame computes columns, and a client of Spark Connect cannot see whether that may fail; "
+                "give the table with columns chosen and renamed only, and ",
+                CONDITION,
+                ".",
             )
         relation = step.input
 
@@ -188,13 +196,11 @@ def _require_base(session: Any, read_step: Any) -> None:
     detail = [i for i, (key, _) in enumerate(rows) if key == "# Detailed Table Information"]
     details = dict(rows[detail[-1] :]) if detail else {}
     if details.get("Type") not in ("MANAGED", "EXTERNAL"):
-        raise NotRowWise(
-            f"{name!r} is a view, which may join, group or limit; give the base table, and the condition as where=."
-        )
+        raise NotRowWise(f"{name!r} is a view, which may join, group or limit; ", BASE_TABLE, ".")
     if str(details.get("Provider")).lower() not in STORED:
         _refuse_format(str(details.get("Provider")))
 
 
 def _refuse_step(name: str) -> NoReturn:
     remedy = REMEDIES.get(ALIKE.get(name, name), "give a base table, with columns chosen or renamed")
-    raise NotRowWise(f"the DataFrame is made by {name}, so one row of it may stem from many; {remedy}.")
+    raise NotRowWise(f"the DataFrame is made by {name}, so one row of it may stem from many; ", remedy, ".")

@@ -19,6 +19,7 @@ import typer
 from utmost.cli.output import Json, print_json, print_table, read_text, working
 from utmost.cli.release import existing, require_apart
 from utmost.errors import BudgetSpent, InvalidInput, UtmostError, shown
+from utmost.messages import spelled_as
 from utmost.queries.questions import QUESTIONS
 from utmost.queries.spelling import Entries, errors_spelled
 from utmost.serve.wire import arguments_of, level_of, read_query
@@ -119,7 +120,7 @@ def read_questions(file: Path) -> dict[str, Any]:
         )
     missing = [name for name in NEEDED if name not in content]
     if missing:
-        raise InvalidInput(f"{file} lacks {', '.join(missing)}; give each, as um.Session takes it.")
+        raise InvalidInput(f"{file} lacks {', '.join(missing)}; give each; docs/publish.md has an example.")
     questions = content.get("ask")
     if (
         not isinstance(questions, dict)
@@ -151,7 +152,8 @@ def _plans(session: Session, content: Mapping[str, Any]) -> dict[str, Plan]:
             request = read_query(default | entry)
             plans[name] = getattr(session.plan, request.name)(**arguments_of(request))
         except UtmostError as problem:
-            mistakes.append(f"[ask.{name}]: {problem}")
+            with spelled_as(AS_IN_THE_FILE):
+                mistakes.append(f"[ask.{name}]: {problem}")
     if mistakes:
         raise InvalidInput("\n".join(mistakes))
     return plans

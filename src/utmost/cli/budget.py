@@ -106,7 +106,7 @@ def open_account(
 
     level_table = LevelTable(epsilon=epsilon, delta=delta, mu=mu) if budget is None else None
     level, unit_words = (
-        level_table.level() if level_table else read_level(str(budget), "--budget", delta),
+        level_table.level() if level_table else read_level(str(budget), "budget", delta),
         str(as_unit(unit)),
     )
     _present([Ledger(ledger).open(dataset, level, unit_words, neighbours, filter)], as_json, None)

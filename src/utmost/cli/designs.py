@@ -16,6 +16,7 @@ from utmost.cli.output import Json, ask_private, checks_of, plain, print_json, w
 from utmost.errors import CannotCertify, InvalidInput
 from utmost.exact import is_digits
 from utmost.exact.saved import format_of
+from utmost.queries.spelling import FILE, errors_spelled
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +35,7 @@ def design(
     """Solve the problem in FILE: print the best mechanism, its value and its proof."""
     from utmost.cli.problem_file import solve_file
 
-    with working("designing"):
+    with working("designing"), errors_spelled(FILE):
         solution = solve_file(file)
     _present(solution, out, picture, as_json)
 

@@ -15,12 +15,13 @@ from utmost.cli.asking import complete, in_a_terminal
 from utmost.cli.output import Json, ledger_file, print_json, working
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.exact import is_digits
+from utmost.messages import joined, spelled_as
 from utmost.privacy import Level
 from utmost.privacy.written import read_level
 from utmost.queries.asking import Questions
 from utmost.queries.options import WHERE, Option
 from utmost.queries.questions import QUESTIONS, Kind
-from utmost.queries.spelling import COMMAND, spelled
+from utmost.queries.spelling import COMMAND
 from utmost.queries.units import MOST_UNITS, Unit, people, rows
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def release(**options: Any) -> None:
         options = complete(options, spends=not plan)
     question, ledger = _require_complete(options), options["ledger"]
     _require_applicable(question, options)
-    level = read_level(options["privacy"], "--privacy", options["delta"])
+    level = read_level(options["privacy"], "privacy", options["delta"])
     if any(annotations.values()) and not report:
         raise InvalidInput("--purpose and --author are written on the report; give --report page.html too.")
     if report:
@@ -76,11 +77,12 @@ def release(**options: Any) -> None:
         if report and not plan:
             answer.report(report, **annotations)
     if not as_json:
-        print(spelled(str(answer), COMMAND))
+        with spelled_as(COMMAND):
+            print(answer)
         if report and not plan:
             print(f"  report: {report}")
         return
-    print_json(answer.details | {"notes": [spelled(note, COMMAND) for note in answer.details["notes"]]})
+    print_json(answer.details)
     if not plan and answer.recorded:
         print(RECORDED, file=sys.stderr)
 
@@ -174,8 +176,10 @@ def _parameters() -> dict[str, tuple[Any, Any]]:
         words = question.summary[0].upper() + question.summary[1:] + f": {question.options[0].name}."
         parameters[f"{name}_"] = (Annotated[kind, typer.Option(flag_of(name), help=words)], None)
     for option in OPTIONS.values():
-        text_option = (_text(option.help, f"--{option.flag}"), None)
-        switch = (Annotated[bool, typer.Option(f"--{option.flag}", help=option.help)], False)
+        with spelled_as(COMMAND):
+            help = str(option.help)
+        text_option = (_text(help, f"--{option.flag}"), None)
+        switch = (Annotated[bool, typer.Option(f"--{option.flag}", help=help)], False)
         parameters[f"{option.flag.replace('-', '_')}_"] = switch if option.is_switch else text_option
     return parameters | FIXED
 
@@ -229,7 +233,7 @@ def _require_complete(options: dict[str, Any]) -> Kind:
     elif not of_rows:
         missing += [words for name, words in PEOPLE.items() if options[name] is None]
     if missing:
-        raise InvalidInput(f"give {'; '.join(missing)}.")
+        raise InvalidInput("give ", joined("; ", missing), ".")
     if of_rows and options["people_by"] is not None:
         rows_option = "--rows" if options["rows_at_most"] is None else "--rows-at-most"
         raise InvalidInput(f"both {rows_option} and --people-by are given; say whose data are protected: {WHOSE}.")
@@ -312,7 +316,7 @@ def _tier(text: str) -> tuple[str, tuple[str, int]]:
 def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:
     """The budget on the command line, else the account's, else just enough for this answer."""
     if budget is not None:
-        return read_level(budget, "--budget")
+        return read_level(budget, "budget")
     try:
         return accounts.account(dataset).budget
     except UnknownDataset:

@@ -11,6 +11,7 @@ from utmost.mechanism import Loss
 from utmost.mechanism.certification import require_private
 from utmost.mechanism.finite import require_points
 from utmost.mechanism.other_libraries import as_table
+from utmost.messages import Argument, Call, Code
 from utmost.privacy import PureDP
 from utmost.solution import Solution
 from utmost.solution.card import card
@@ -114,7 +115,9 @@ def compare(
         if math.isinf(epsilon):
             raise InvalidInput(
                 "an output is possible at one point and impossible at a neighbour, so the mechanism keeps no epsilon; "
-                "say what it promises, such as privacy=um.ApproxDP(1, 1e-6)."
+                "say what it promises, such as ",
+                Argument("privacy", Call("um.ApproxDP", 1, Code("1e-6", 1e-6))),
+                ".",
             )
         levels = on_edges(space, PureDP(epsilon))
     else:

@@ -27,6 +27,7 @@ from flint import arb, ctx, fmpq, fmpz
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Name
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
@@ -55,21 +56,26 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
     (Fraction(1, 10), Fraction(1, 1000000000), Fraction(3, 1))
     """
     if isinstance(value, bool | np.bool_):
-        raise InvalidInput(f"{name} is {shown(value)}, a truth value; give a number.")
+        raise InvalidInput(Name(name), f" is {shown(value)}, a truth value; give a number.")
     if isinstance(value, str) and (not value.isascii() or "_" in value):  # Python reads digits of every script, and 1_0
-        raise InvalidInput(f"{name} is {shown(value)}; write numbers with the digits 0 to 9, such as '1/3' or '1e-6'.")
+        raise InvalidInput(
+            Name(name), f" is {shown(value)}; write numbers with the digits 0 to 9, such as '1/3' or '1e-6'."
+        )
     if _is_beyond_reason(value):
-        raise InvalidInput(f"{name} has an exponent beyond {MOST_EXPONENT}; numbers of that size mean nothing here.")
+        raise InvalidInput(
+            Name(name), f" has an exponent beyond {MOST_EXPONENT}; numbers of that size mean nothing here."
+        )
     try:
         if isinstance(value, float | np.floating):
             return Fraction(str(value))
         exact = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         raise InvalidInput(
-            f"{name} is {shown(value)}; give a finite number (int, float, Fraction, Decimal or a string such as '1/3')."
+            Name(name),
+            f" is {shown(value)}; give a finite number (int, float, Fraction, Decimal or a string such as '1/3').",
         ) from None
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MOST_LENGTH:
-        raise InvalidInput(f"{name} has thousands of digits; give a number with at most 4200 of them.")
+        raise InvalidInput(Name(name), " has thousands of digits; give a number with at most 4200 of them.")
     return exact
 
 
@@ -413,5 +419,5 @@ def as_whole(value: Any, name: str, least: int = 0, most: float = math.inf) -> i
         number = least - 1
     if not least <= number <= most:
         limit = f"{least} to {most:g}" if most < math.inf else f"{least} or more"
-        raise InvalidInput(f"{name} is {shown(value)}; give a whole number, {limit}.")
+        raise InvalidInput(Name(name), f" is {shown(value)}; give a whole number, {limit}.")
     return number

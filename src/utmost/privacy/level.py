@@ -36,6 +36,7 @@ from utmost.exact import (
 )
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
+from utmost.messages import Call, Code, Name, joined
 from utmost.privacy.approx import approx_lower, approx_move, approx_upper
 
 ZERO, ONE = ExpSum.rational(0), ExpSum.rational(1)
@@ -239,8 +240,12 @@ def as_level(privacy: Level | Number) -> Level:
         return PureDP(privacy)
     except InvalidInput:
         raise InvalidInput(
-            f"privacy is {shown(privacy)}; give a number 0 or more (an epsilon), or a level such as PureDP(1), "
-            "ApproxDP(1, 1e-6), ZCDP(0.1) or GaussianDP(1)."
+            Name("privacy"),
+            f" is {shown(privacy)}; give a number 0 or more (an epsilon), or a level such as ",
+            joined(", ", [Call("PureDP", 1), Call("ApproxDP", 1, Code("1e-6", 1e-6)), Call("ZCDP", 0.1)]),
+            " or ",
+            Call("GaussianDP", 1),
+            ".",
         ) from None
 
 
@@ -299,7 +304,9 @@ class ApproxDP(Level):
     def _set(self, ratio: Fraction, exponent: Fraction | float, delta: Number) -> None:
         share = as_rational(delta, "delta")
         if not 0 <= share <= 1:
-            raise InvalidInput(f"delta is {shown(delta)}; it is a probability, so give a number between 0 and 1.")
+            raise InvalidInput(
+                Name("delta"), f" is {shown(delta)}; it is a probability, so give a number between 0 and 1."
+            )
         for name, value in (("ratio", ratio), ("exponent", exponent), ("delta", share)):
             object.__setattr__(self, name, value)
 
@@ -538,7 +545,9 @@ class PureDP(ApproxDP):
         ln 1.5-DP
         """
         if delta:
-            raise InvalidInput(f"delta is {shown(delta)} in a pure level; use ApproxDP.from_ratio for a delta above 0.")
+            raise InvalidInput(
+                Name("delta"), f" is {shown(delta)} in a pure level; use ApproxDP.from_ratio for a delta above 0."
+            )
         return super().from_ratio(ratio)
 
     def to_json(self) -> dict[str, Any]:
@@ -596,7 +605,9 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
     high = endpoints(enclose_decay(level, 2 * bits, steps))[1]
     decay = Fraction(math.ceil(high * 2**bits), 2**bits)
     if decay >= 1:
-        raise InvalidInput(f"privacy is {level} over {steps} steps: noise would have no end; allow a larger epsilon.")
+        raise InvalidInput(
+            Name("privacy"), f" is {level} over {steps} steps: noise would have no end; allow a larger epsilon."
+        )
     return decay
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from utmost.errors import WeakPromise
 from utmost.exact import to_float
+from utmost.messages import Argument
 from utmost.privacy.gaussian import GaussianDP
 from utmost.privacy.level import ApproxDP, Level
 from utmost.privacy.zcdp import ZCDP
@@ -118,6 +119,7 @@ def require_accepted(level: ApproxDP, accept: bool) -> None:
     if is_weak(level) and accept is not True:
         raise WeakPromise(
             f"nothing was sent: this promise is weaker than epsilon = {MOST_EPSILON} with delta = {MOST_DELTA}. "
-            f"{promise_in_words(level)} If you want to respond all the same, say so: accept=True in Python, --accept "
-            "on the command line."
+            f"{promise_in_words(level)} If you want to respond all the same, say so: ",
+            Argument("accept", True),
+            ".",
         )

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from utmost.errors import InvalidInput, NotSuitable, UnsupportedLevel
 from utmost.exact import Enclosed, ExpSum, Number, Real, as_fmpq, as_literal, as_rational, endpoints, show_rational
 from utmost.exact.arrays import Floats
+from utmost.messages import Argument
 from utmost.privacy.level import ONE, Level
 
 Knots: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
@@ -173,7 +174,9 @@ class FunctionPair(Level):
             bent = np.diff(self._upper(grid), 2) > 1e-9
         if concave and bent.any():
             raise NotSuitable(
-                f"upper is not concave near alpha = {grid[1 + int(np.argmax(bent))]:g}; pass concave=False."
+                f"upper is not concave near alpha = {grid[1 + int(np.argmax(bent))]:g}; pass ",
+                Argument("concave", False),
+                ".",
             )
 
     def _upper(self, alpha: Floats) -> Floats:
@@ -246,7 +249,9 @@ def _check_concave(knots: Knots) -> None:
         if after > before:
             raise NotSuitable(
                 f"upper is not concave at alpha = {a} (slope {before} before, {after} after), so it promises nothing "
-                "about three or more outputs. Give a concave function, or pass binary_only=True."
+                "about three or more outputs. Give a concave function, or pass ",
+                Argument("binary_only", True),
+                ".",
             )
 
 

@@ -19,6 +19,7 @@ from utmost.accounting.account import Filter
 from utmost.accounting.filters import ZERO, choose
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_rational
+from utmost.messages import Name
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.queries.answers import Answer, Plan
 from utmost.queries.error_curves import LARGEST, WIDE, Curve, least_size, rounded_up
@@ -211,7 +212,8 @@ def _inner_filter(filter: Filter, budget: Any) -> Filter:
         return choose(part, name)
     except InvalidInput:
         raise InvalidInput(
-            f"budget is {part}, a level of another kind than the account's {filter.budget}; give a part of that."
+            Name("budget"),
+            f" is {part}, a level of another kind than the account's {filter.budget}; give a part of that.",
         ) from None
 
 
@@ -423,7 +425,9 @@ def _scaled(targets: Mapping[Plan, Target], filter: Filter, delta: Fraction | No
 
     limit = float(filter.limits[0])
     if not 0 < limit < math.inf:
-        raise InvalidInput(f"budget is {filter.budget}; give what the questions may spend, above 0 and finite.")
+        raise InvalidInput(
+            Name("budget"), f" is {filter.budget}; give what the questions may spend, above 0 and finite."
+        )
     steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # slope of the price by the errors, in logarithms
     x, estimate = _within(partial(at, roughly=True), 0.0, limit, steep, ROUGHLY)
     best = math.inf

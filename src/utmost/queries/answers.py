@@ -19,6 +19,7 @@ import numpy as np
 from utmost.accounting.entries import LedgerState
 from utmost.errors import InvalidInput, UtmostError
 from utmost.mechanism.certification import Check
+from utmost.messages import Argument, Call
 from utmost.privacy import Level
 from utmost.queries.accuracy import After, Before
 from utmost.queries.predicate.reading import readings
@@ -205,7 +206,11 @@ class Answer(Asked):
         if table is not None:
             return table
         if not isinstance(self.value, Mapping):
-            raise InvalidInput("only several numbers are a table: ask with by=um.keys(...), or use answer.value.")
+            raise InvalidInput(
+                "only several numbers are a table: ask with ",
+                Argument("by", Call("um.keys", ...)),
+                ", or use answer.value.",
+            )
         import pyarrow
 
         ends = [self.intervals.get(name, (None, None)) for name in self.value] if self.intervals else []

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 from utmost.backends.source import Source, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
+from utmost.messages import Argument, Code, Name, Words
 from utmost.privacy import as_level
 from utmost.queries.aggregates import Clamped, Count, Covariance, LeftOut, Mean, Sum, Variance
 from utmost.queries.aggregates.aggregate import OF_RATIOS, Ratio
@@ -102,7 +103,10 @@ def misused(name: str, signature: inspect.Signature, positional: tuple[Any, ...]
     if unknown:
         return f"{name} has no argument {shown(unknown[0])}; {usage}."
     if len(positional) - 1 > len(places):
-        return f"{name} takes {', '.join(places)} by position, and all else by name, such as where=...; {usage}."
+        example = Argument("where", Code("..."))
+        return Words(
+            f"{name} takes {', '.join(places)} by position, and all else by name, such as ", example, f"; {usage}."
+        )
     twice = [parameter for parameter in places[: len(positional) - 1] if parameter in named]
     if twice:
         return f"{name} is given {twice[0]} twice, by position and by name; give it once."
@@ -1498,7 +1502,7 @@ class Questions(ABC, Generic[Made]):
         mapping = isinstance(conditions, Mapping)
         if not mapping and (isinstance(conditions, str) or not isinstance(conditions, Sequence)):
             raise InvalidInput(
-                f"conditions is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"]."
+                Name("conditions"), f" is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"]."
             )
         wheres = list(conditions.values() if mapping else conditions)
         if any(where is None for where in wheres):

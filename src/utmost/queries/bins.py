@@ -16,13 +16,14 @@ from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
+from utmost.messages import Call, Words
 from utmost.queries.arguments import listed, plain
 
 MOST_BINS = 10_000
 """Most bins: a statement has one comparison for each edge."""
 EXACT = 2**53
 """Below this, every integer is exact as a float."""
-EXAMPLES = "um.bins(0, 100, 5) or um.bins([0, 18, 65, 120])"
+EXAMPLES = Words(Call("um.bins", 0, 100, 5), " or ", Call("um.bins", [0, 18, 65, 120]))
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,14 @@ def bins(lower: Any, upper: Number | None = None, width: Number | None = None) -
     if upper is None and width is None:
         return Bins(_edges(lower))
     if upper is None or width is None:
-        raise InvalidInput(f"bins need a lower end, an upper end and a width, or a list of edges: {EXAMPLES}.")
+        raise InvalidInput("bins need a lower end, an upper end and a width, or a list of edges: ", EXAMPLES, ".")
     low, high, step = as_rational(lower, "lower"), as_rational(upper, "upper"), as_rational(width, "width")
     if step <= 0 or low >= high:
         raise InvalidInput(
             f"bins from {shown(lower)} to {shown(upper)} of width {shown(width)}: the width must be above 0 and the "
-            f"upper end above the lower one, as in {EXAMPLES}."
+            f"upper end above the lower one, as in ",
+            EXAMPLES,
+            ".",
         )
     many = (high - low) / step
     if many.denominator != 1:
@@ -130,7 +133,7 @@ def read_bins(text: str) -> Bins | None:
     try:
         numbers = [as_number(as_rational(part)) for part in parts]
     except InvalidInput:
-        raise InvalidInput(f"{shown(text)} holds something that is no number; write {EXAMPLES}.") from None
+        raise InvalidInput(f"{shown(text)} holds something that is no number; write ", EXAMPLES, ".") from None
     listed = bool(match[1]) or len(numbers) != 3
     return bins(numbers) if listed else bins(*numbers)
 
@@ -145,14 +148,14 @@ def _edges(edges: Any) -> tuple[int | float, ...]:
     if isinstance(numbers, Bins):
         return numbers.edges
     if isinstance(numbers, str | bytes) or not isinstance(numbers, Sequence):
-        raise InvalidInput(f"the edges of bins are {shown(edges)}; give a list of numbers: {EXAMPLES}.")
+        raise InvalidInput(f"the edges of bins are {shown(edges)}; give a list of numbers: ", EXAMPLES, ".")
     if len(numbers) < 2:
-        raise InvalidInput(f"{len(numbers)} edges make no bin; give two or more: {EXAMPLES}.")
+        raise InvalidInput(f"{len(numbers)} edges make no bin; give two or more: ", EXAMPLES, ".")
     _require_few(len(numbers) - 1)
     values = [plain(x) for x in numbers]
     for place, x in enumerate(values):
         if isinstance(x, bool) or not isinstance(x, int | float) or not abs(x) < EXACT:
-            raise InvalidInput(f"edge {place + 1} of the bins is {shown(x)}; give numbers below 2^53: {EXAMPLES}.")
+            raise InvalidInput(f"edge {place + 1} of the bins is {shown(x)}; give numbers below 2^53: ", EXAMPLES, ".")
     for place, (low, high) in enumerate(pairwise(values)):
         if low >= high:
             raise InvalidInput(

@@ -20,9 +20,10 @@ import numpy as np
 from utmost.backends.source import Source
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_literal, as_plain, as_rational, show_rational
+from utmost.messages import Argument, Code, Name
 from utmost.queries.arguments import listed, plain
 from utmost.queries.cells import EXACT, Cells, even_places, places
-from utmost.queries.contributions import number_column
+from utmost.queries.contributions import EXAMPLE_RANGE, no_range, number_column
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.values import Expression
@@ -148,14 +149,15 @@ def as_range_of_candidates(lower: Any, upper: Any, grid: Any = None, whole: bool
     """
     if lower is None or upper is None:
         raise InvalidInput(
-            "a quantile needs public bounds, such as lower=0, upper=100, which values are clamped to, or a list of "
-            "candidates, such as candidates=range(0, 101, 5)."
+            "a quantile needs public bounds, such as ",
+            EXAMPLE_RANGE,
+            ", which values are clamped to, or a list of candidates, such as ",
+            Argument("candidates", Code("range(0, 101, 5)", list(range(0, 101, 5)))),
+            ".",
         )
     low, high = as_rational(lower, "lower"), as_rational(upper, "upper")
     if low >= high:
-        raise InvalidInput(
-            f"lower is {shown(lower)} and upper {shown(upper)}; give a range of values, such as lower=0, upper=100."
-        )
+        raise no_range(lower, upper)
     most = max(2, MOST_EVEN // keys)
     if grid is None:
         step = _round_step(high - low, min(FINE, most))
@@ -164,7 +166,9 @@ def as_range_of_candidates(lower: Any, upper: Any, grid: Any = None, whole: bool
     else:
         step = as_rational(grid, "grid")
     if step <= 0 or step > high - low:
-        raise InvalidInput(f"grid is {shown(grid)}; give the step of candidates, above 0 and at most upper - lower.")
+        raise InvalidInput(
+            Name("grid"), f" is {shown(grid)}; give the step of candidates, above 0 and at most upper - lower."
+        )
     candidates = Candidates(low, high, step)
     if candidates.size > most + 1:
         by = f" for each of {keys:,} keys" if keys > 1 else ""

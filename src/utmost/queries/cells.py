@@ -25,6 +25,7 @@ import numpy as np
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_rational
+from utmost.messages import Argument, Call, Code
 from utmost.queries.arguments import listed, plain
 from utmost.queries.bins import Bins
 from utmost.queries.contributions import is_truncated, keep_counted_rows, number_column, with_ids
@@ -140,8 +141,9 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
     size = math.prod(sizes)
     if size > MOST_CELLS:
         raise InvalidInput(
-            f"these categories make {size} cells, and at most {MOST_CELLS} are counted at once; list fewer, or ask "
-            "count(by=um.keys(...)), which counts up to a million."
+            f"these categories make {size} cells, and at most {MOST_CELLS} are counted at once; list fewer, or ask ",
+            Call("count", by=Call("um.keys", ...)),
+            ", which counts up to a million.",
         )
     keys: dict[str, Expression] = {}
     literals: dict[str, Any] = {}
@@ -206,7 +208,9 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     elif ("number" if value.type.is_number else value.type.kind) != kind:
         raise InvalidInput(
             f"column {column!r} holds {value.type}, and its categories are of another kind; give categories as they "
-            f"stand in the column, or open the table with types={{{column!r}: ...}}."
+            "stand in the column, or open the table with ",
+            Argument("types", {column: ...}),
+            ".",
         )
     if value.type.kind == "integer":
         return value, _whole_literals(column, value.type, categories)
@@ -239,7 +243,9 @@ def _require_floats(column: str, categories: Sequence[Any], rounded: bool) -> No
             raise InvalidInput(
                 f"the category {shown(c)} of {column!r} is compared as a floating-point number, which does not tell "
                 "whole numbers of 2^53 or more apart; give smaller ones, or make it a column of 64-bit whole numbers "
-                f"(of text, with types={{{column!r}: int}})."
+                "(of text, with ",
+                Argument("types", {column: Code("int")}),
+                ").",
             )
 
 

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
+from utmost.messages import Argument, Code, Name, Words
 from utmost.queries.arguments import Neighbours
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Relation
@@ -44,6 +45,7 @@ from utmost.queries.rounding_steps import MOST_SUM
 from utmost.queries.truncation import MOST_HASHED, dropped_rows_of, truncated_table
 from utmost.queries.units import Unit
 
+EXAMPLE_RANGE = Words(Argument("lower", 0), ", ", Argument("upper", 100))
 MOST_SIZE = 10**120
 """Bound on the ends of ranges: the square of the largest sum of such numbers still is a float."""
 MOST_STEPS = 2**48
@@ -203,22 +205,28 @@ def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
     """A range with a rounding step; raises `InvalidInput` unless its ends are multiples of the step."""
     low, high, step = as_rational(lower, "lower"), as_rational(upper, "upper"), as_rational(grid, "grid")
     if low > high or (low == high == 0):
-        raise InvalidInput(
-            f"lower is {shown(lower)} and upper {shown(upper)}; give a range of values, such as lower=0, upper=100."
-        )
+        raise no_range(lower, upper)
     if step <= 0:
         raise InvalidInput(
-            f"grid is {shown(grid)}; give the step that values are rounded to, above 0, such as 1 or '0.01'."
+            Name("grid"), f" is {shown(grid)}; give the step that values are rounded to, above 0, such as 1 or '0.01'."
         )
     if max(-low, high, Fraction(step.numerator), Fraction(step.denominator)) > MOST_SIZE:
         raise InvalidInput(
-            "lower, upper or grid is too large or too fine a number to compute with; keep them, and the numerator and "
-            "denominator of the grid, below 1e120, in another unit if need be."
+            Name("lower"),
+            ", ",
+            Name("upper"),
+            " or ",
+            Name("grid"),
+            " is too large or too fine a number to compute with; keep them, and the numerator and denominator of the "
+            "grid, below 1e120, in another unit if need be.",
         )
     if (low / step).denominator != 1 or (high / step).denominator != 1:
         raise InvalidInput(
-            f"lower {show_rational(low)} or upper {show_rational(high)} is not a multiple of the grid "
-            f"{show_rational(step)}; choose a grid that divides both."
+            Name("lower"),
+            f" {show_rational(low)} or ",
+            Name("upper"),
+            f" {show_rational(high)} ",
+            f"is not a multiple of the grid {show_rational(step)}; choose a grid that divides both.",
         )
     if max(abs(low), abs(high)) / step >= MOST_STEPS:
         raise InvalidInput(
@@ -232,10 +240,14 @@ def as_range(lower: Number, upper: Number) -> Grid:
     """A range of values without a rounding step."""
     low, high = as_rational(lower, "lower"), as_rational(upper, "upper")
     if low > high:
-        raise InvalidInput(
-            f"lower is {shown(lower)} and upper {shown(upper)}; give a range of values, such as lower=0, upper=100."
-        )
+        raise no_range(lower, upper)
     return Grid(low, high, Fraction(1))
+
+
+def no_range(lower: Any, upper: Any) -> InvalidInput:
+    """The error for two ends between which there is no range of values."""
+    ends = (Name("lower"), f" is {shown(lower)} and ", Name("upper"), f" {shown(upper)}; ")
+    return InvalidInput(*ends, "give a range of values, such as ", EXAMPLE_RANGE, ".")
 
 
 def is_whole(source: Source, column: str) -> bool:
@@ -370,7 +382,9 @@ def number_column(source: Source, column: str) -> Expression:
         return made.try_cast(value, "float64")
     if not value.type.is_number:
         raise InvalidInput(
-            f"column {column!r} holds {value.type}, not numbers; open the table with types={{{column!r}: float}}."
+            f"column {column!r} holds {value.type}, not numbers; open the table with ",
+            Argument("types", {column: Code("float")}),
+            ".",
         )
     return value
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_plain, as_rational
+from utmost.messages import Argument, Name
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.queries.answers import Answer
 from utmost.solution.card import card
@@ -63,11 +64,13 @@ def suggest(
 ) -> CutOffs:
     """What `Session.suggest_bounds` does."""
     if privacy is None:
-        raise InvalidInput("say what the answers together may spend, such as privacy=0.2: there is no default.")
+        raise InvalidInput(
+            "say what the answers together may spend, such as ", Argument("privacy", 0.2), ": there is no default."
+        )
     outside = as_rational(share, "share")
     if not 0 < outside < Fraction(1, 2):
         raise InvalidInput(
-            f"share is {shown(share)}; give the part of rows that may lie beyond each end, such as 0.01."
+            Name("share"), f" is {shown(share)}; give the part of rows that may lie beyond each end, such as 0.01."
         )
     points = grid(smallest, largest)
     people = session.terms.unit.id is not None
@@ -97,8 +100,9 @@ def grid(smallest: Any, largest: Any) -> list[int | float]:
     first, last = as_rational(smallest, "smallest"), as_rational(largest, "largest")
     if not 0 < first < last or math.log10(last / first) * 3 > MOST_POINTS:
         raise InvalidInput(
-            f"smallest is {shown(smallest)} and largest {shown(largest)}; give 0 < smallest < largest, within "
-            f"{MOST_POINTS // 3} powers of ten of each other."
+            Name("smallest"),
+            f" is {shown(smallest)} and largest {shown(largest)}; give 0 < smallest < largest, within "
+            f"{MOST_POINTS // 3} powers of ten of each other.",
         )
     points: list[Fraction] = []
     power = first

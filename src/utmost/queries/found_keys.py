@@ -17,9 +17,12 @@ from typing import Any
 from utmost.backends.source import arrow_types, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational, as_whole, is_digits
+from utmost.messages import Call, Code, Name, Words
 from utmost.queries.keys import Keys, named
 
-EXAMPLE = 'um.discover("dest"), or um.discover("origin", "dest")'
+DEST = Code('"dest"', "dest")
+EXAMPLE = Call("um.discover", DEST)
+EXAMPLES = Words(EXAMPLE, ", or ", Call("um.discover", Code('"origin"', "origin"), DEST))
 MOST_COLUMNS, MOST_EACH = 16, 5000
 HALF = Fraction(1, 2)
 TYPES: dict[str, type] = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str}
@@ -85,7 +88,7 @@ def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discove
     ['LAX', 'ORD']
     """
     if not columns:
-        raise InvalidInput(f"no column is named; say whose keys are to be found: {EXAMPLE}.")
+        raise InvalidInput("no column is named; say whose keys are to be found: ", EXAMPLES, ".")
     if len(columns) > MOST_COLUMNS:
         raise InvalidInput(f"{len(columns)} columns are named; give at most {MOST_COLUMNS}.")
     names = tuple(as_column(name) for name in columns)
@@ -93,7 +96,9 @@ def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discove
         raise InvalidInput(f"the columns are {shown(names)}; name each once.")
     part = as_rational(share, "share")
     if not 0 < part < 1:
-        raise InvalidInput(f"share is {shown(share)}; give the part of the level that the keys take, between 0 and 1.")
+        raise InvalidInput(
+            Name("share"), f" is {shown(share)}; give the part of the level that the keys take, between 0 and 1."
+        )
     return Discover(names, as_whole(keys_each, "keys_each", 1, MOST_EACH), part)
 
 
@@ -111,7 +116,9 @@ def read_discover(text: str) -> Discover | None:
     parts = [part.strip() for part in match[1].split(",") if part.strip()]
     named = {name.strip(): value.strip() for name, equals, value in (part.partition("=") for part in parts) if equals}
     if named.keys() - {"keys_each", "share"} or not is_digits(named.get("keys_each", "1")):
-        raise InvalidInput(f"by is {shown(text)}; write such as 'discover(dest)', or 'discover(dest, keys_each=2)'.")
+        raise InvalidInput(
+            Name("by"), f" is {shown(text)}; write such as 'discover(dest)', or 'discover(dest, keys_each=2)'."
+        )
     columns = [part.strip("'\"") for part in parts if "=" not in part]
     return discover(*columns, keys_each=int(named.get("keys_each", 1)), share=named.get("share", HALF))
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from utmost.backends.source import KEYS, Source, Statement
 from utmost.errors import InvalidInput
+from utmost.messages import Argument
 from utmost.queries.cells import Cells, bin_column, bin_number
 from utmost.queries.contributions import Contribution, any_not_null, is_truncated, keep_rows, ones, with_ids
 from utmost.queries.expressions import values as made
@@ -402,7 +403,9 @@ def comparable_column(source: Source, name: str, column: Any) -> tuple[Expressio
     elif kind is None or ("number" if value.type.is_number else value.type.kind) != kind:
         raise InvalidInput(
             f"column {name!r} holds {value.type}, and its keys are {column.type}; give keys as they stand in the "
-            f"column, or open the table with types={{{name!r}: ...}}."
+            "column, or open the table with ",
+            Argument("types", {name: ...}),
+            ".",
         )
     if kind != "number":
         kinds = {"text": pyarrow.string(), "boolean": pyarrow.bool_(), "date": pyarrow.date32()}

@@ -24,6 +24,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact.saved import canonical_text
+from utmost.messages import Argument, Call, Name
 from utmost.queries.arguments import listed, plain
 from utmost.queries.bins import Bins, bins, read_bins
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 10**6
 """Most keys: so many cells are read, drawn and recorded for one answer."""
-EXAMPLE = "um.keys(carrier=['AA', 'UA'], origin=['EWR', 'JFK'])"
+EXAMPLE = Call("um.keys", carrier=["AA", "UA"], origin=["EWR", "JFK"])
 KINDS = "texts, numbers, truth values or dates"
 
 
@@ -181,7 +182,7 @@ def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
         return _of_frame(frame, other)
     lists_by_name = columns if frame is None else dict(frame)
     if not lists_by_name:
-        raise InvalidInput(f"there are no keys; list the public values of one column or more, such as {EXAMPLE}.")
+        raise InvalidInput("there are no keys; list the public values of one column or more, such as ", EXAMPLE, ".")
     lists = {_as_name(name): _as_values(name, values) for name, values in lists_by_name.items()}
     _require_few(max(len(values) for values in lists.values()))
     return _of_lists(
@@ -277,8 +278,12 @@ def require_keys(by: Any) -> Keys:
     """Refuse anything but public keys of which each can be answered."""
     if not isinstance(by, Keys):
         raise InvalidInput(
-            f"by is {shown(by)}; give public keys: by={EXAMPLE}. Keys that are found privately (um.discover) go with "
-            "count, sum and mean."
+            Name("by"),
+            f" is {shown(by)}; give public keys: ",
+            Argument("by", EXAMPLE),
+            ". Keys that are found privately (",
+            Name("um.discover"),
+            ") go with count, sum and mean.",
         )
     _require_few(by.size)
     return by
@@ -359,7 +364,7 @@ def as_written(entries: Sequence[str]) -> list[Any]:
 
 def _as_other(other: Any) -> str | None:
     if other is not None and (not isinstance(other, str) or not other.strip()):
-        raise InvalidInput(f"other is {shown(other)}; give a name for what is not listed, or leave it out.")
+        raise InvalidInput(Name("other"), f" is {shown(other)}; give a name for what is not listed, or leave it out.")
     return None if other is None else str(plain(other))
 
 
@@ -367,7 +372,9 @@ def _require_other(name: str, values: Any, other: Any) -> None:
     import pyarrow
 
     if other is not None and other in values.cast(pyarrow.string()).to_pylist():
-        raise InvalidInput(f"other is {shown(other)}, which is among the keys of {name!r}; give another name.")
+        raise InvalidInput(
+            Name("other"), f" is {shown(other)}, which is among the keys of {name!r}; give another name."
+        )
 
 
 def as_arrow(frame: Any) -> pyarrow.Table:
@@ -389,7 +396,9 @@ def as_arrow(frame: Any) -> pyarrow.Table:
     if not isinstance(frame, pyarrow.Table):
         raise InvalidInput(
             f"the keys are {shown(frame)}; give a public pandas, polars or pyarrow frame, the path of a CSV file, or "
-            f"lists: {EXAMPLE}."
+            "lists: ",
+            EXAMPLE,
+            ".",
         )
     return frame
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import is_digits
+from utmost.messages import Argument, Code, Name, Words
 from utmost.queries.bins import Bins, read_bins
 
 ReadOption = Callable[[Any, Any], Any]
@@ -23,7 +24,7 @@ class Option:
     name : str
         The name of the session's argument; the command's flag is the same with dashes.
     help : str
-        One line for `--help`.
+        One line for the help of the command and for the form of a page.
     missing : str
         What an error says if the parameter is required and missing, with an example.
     prompt : str
@@ -68,7 +69,12 @@ def read_categories(text: Any, kind: Any) -> list[Any] | Bins:
         return cut
     listed = [part.strip() for part in str(text).split(",") if part.strip()]
     if not listed:
-        raise InvalidInput("--categories lists the public values, separated by commas: --categories 'yes,no'.")
+        raise InvalidInput(
+            Name("categories"),
+            " lists the public values, separated by commas: ",
+            Argument("categories", ["yes", "no"]),
+            ".",
+        )
     if kind is not None and kind.kind == "boolean":
         return [_truth(part) for part in listed]
     return read_numbers(text, kind) if kind is not None and kind.is_number else listed
@@ -82,7 +88,12 @@ def read_numbers(text: Any, kind: Any) -> list[Any]:
             return [int(part) if is_digits(part.removeprefix("-")) else _float(part) for part in listed]
     except ValueError:
         pass
-    raise InvalidInput(f"--categories is {shown(text)}; give numbers separated by commas: --categories 20,40,60.")
+    raise InvalidInput(
+        Name("categories"),
+        f" is {shown(text)}; give numbers separated by commas: ",
+        Argument("categories", [20, 40, 60]),
+        ".",
+    )
 
 
 def _float(text: str) -> float:
@@ -100,14 +111,22 @@ def read_edges(text: Any, kind: Any) -> list[Any] | Bins:
         return read_numbers(text, kind)
     except InvalidInput:
         raise InvalidInput(
-            f"--edges is {shown(text)}; give numbers separated by commas, in increasing order: --edges 20,40,60."
+            Name("edges"),
+            f" is {shown(text)}; give numbers separated by commas, in increasing order: ",
+            Argument("edges", [20, 40, 60]),
+            ".",
         ) from None
 
 
 def _truth(text: str) -> bool:
     truth = {"true": True, "yes": True, "false": False, "no": False}.get(text.lower())
     if truth is None:
-        raise InvalidInput(f"--categories holds {shown(text)}; the column holds truth values: --categories true,false.")
+        raise InvalidInput(
+            Name("categories"),
+            f" holds {shown(text)}; the column holds truth values: ",
+            Argument("categories", [Code("True", "true"), Code("False", "false")]),
+            ".",
+        )
     return truth
 
 
@@ -144,8 +163,15 @@ def read_by(text: Any, kind: Any) -> Any:
 
 BY = Option(
     "by",
-    "Answer for each public key: 'carrier=AA,UA;month=1,2', 'age=bins(0, 100, 5)', or a CSV file of them; of --count, "
-    "--sum and --mean also 'discover(dest)', which finds them privately.",
+    Words(
+        "Answer for each public key: 'carrier=AA,UA;month=1,2', 'age=bins(0, 100, 5)', or a CSV file of them; of ",
+        Name("count"),
+        ", ",
+        Name("sum"),
+        " and ",
+        Name("mean"),
+        " also 'discover(dest)', which finds them privately.",
+    ),
     read=read_by,
 )
 WHERE = Option("where", "Only rows with this condition.")
@@ -169,14 +195,16 @@ COLUMN = Option("column", "A column.", prompt="Column", required=True)
 LOWER = Option(
     "lower",
     "Values below this count as this; public.",
-    "--lower, the lower end of the public range that values are clamped to, such as --lower 0",
+    Words(
+        Name("lower"), ", the lower end of the public range that values are clamped to, such as ", Argument("lower", 0)
+    ),
     "Lower end of the public range of values",
     required=True,
 )
 UPPER = Option(
     "upper",
     "Values above this count as this; public.",
-    "--upper, its upper end, such as --upper 100",
+    Words(Name("upper"), ", its upper end, such as ", Argument("upper", 100)),
     "Upper end of the public range of values",
     required=True,
 )
@@ -184,7 +212,7 @@ GRID = Option("grid", "The step that values are rounded to; without it whole num
 AT_LEAST = Option(
     "at_least",
     "The border of a threshold.",
-    "--at-least, such as --at-least 100",
+    Words(Name("at_least"), ", such as ", Argument("at_least", 100)),
     "At least how many",
     required=True,
     read=read_whole,
@@ -192,7 +220,7 @@ AT_LEAST = Option(
 CATEGORIES = Option(
     "categories",
     "Public values, separated by commas; or 'bins(0, 100, 5)' of numbers, each with its lower edge.",
-    "--categories, the public values, such as --categories 'yes,no'",
+    Words(Name("categories"), ", the public values, such as ", Argument("categories", ["yes", "no"])),
     "Categories, separated by commas (a public list, never read off the table)",
     required=True,
     read=read_categories,
@@ -201,23 +229,25 @@ CHOICES = replace(CATEGORIES, name="candidates", spelled="categories")
 """The candidates of a vote."""
 CANDIDATES = replace(
     CHOICES,
-    missing="--categories, public numbers in increasing order, such as --categories 20,40,60",
+    missing=Words(
+        Name("candidates"), ", public numbers in increasing order, such as ", Argument("candidates", [20, 40, 60])
+    ),
     prompt="Candidates: public numbers in increasing order, separated by commas",
     read=read_numbers,
 )
 EDGES = Option(
     "edges",
     "Public numbers in increasing order, separated by commas; or 'bins(0, 100, 5)'.",
-    "--edges, public numbers in increasing order, such as --edges 20,40,60",
+    Words(Name("edges"), ", public numbers in increasing order, such as ", Argument("edges", [20, 40, 60])),
     "Edges: public numbers in increasing order, separated by commas",
     required=True,
     read=read_edges,
 )
-OTHER = Option("other", "A name for all other values of --histogram.")
+OTHER = Option("other", Words("A name for all other values of ", Name("histogram"), "."))
 SHARE = Option(
     "q",
     "Which quantile: 0.5 is the median; or several, separated by commas.",
-    "--q, such as --q 0.5 for the median",
+    Words(Name("q"), ", such as ", Argument("q", 0.5), " for the median"),
     "Which quantile, between 0 and 1 (0.5 is the median)",
     required=True,
     read=read_shares,
@@ -232,5 +262,9 @@ EXPECTED_ROWS = Option(
     "public. The plan's error is stated for it.",
     read=read_shares,
 )
-MIN_ROWS = Option("min_rows", "Of --by: suppress groups whose released number of rows is below this.", read=read_whole)
+MIN_ROWS = Option(
+    "min_rows",
+    Words("Of ", Name("by"), ": suppress groups whose released number of rows is below this."),
+    read=read_whole,
+)
 UNBIASED = Option("unbiased", "The noisy number itself instead of the best guess.", is_switch=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from utmost.backends.source import PUBLIC, Source
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Name
 from utmost.queries.expressions import values as made
 from utmost.queries.expressions.relations import Public, selected
 from utmost.queries.groups import comparable_column, key_type
@@ -64,8 +65,9 @@ def _columns(source: Source, public: pyarrow.Table, on: Any) -> pyarrow.Table:
     """The new columns, in the types of keys; raises `InvalidInput` if there are none, or the table has one of them."""
     if not isinstance(on, str) or on not in public.column_names:
         raise InvalidInput(
-            f"on is {shown(on)}; name the column that both tables have: the public one has "
-            f"{', '.join(map(str, public.column_names))}."
+            Name("on"),
+            f" is {shown(on)}; name the column that both tables have: the public one has "
+            f"{', '.join(map(str, public.column_names))}.",
         )
     if len(set(public.column_names)) < public.num_columns:
         raise InvalidInput("two columns of the public table have one name; give each a name of its own.")

@@ -22,6 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput
+from utmost.messages import Argument
 from utmost.privacy import Level, as_level
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.answers import Answer
@@ -142,7 +143,9 @@ def _noise(rows_each: int, level: Level) -> float:
 def suggest_rows(session: Session, privacy: Any, where: Any, largest: Any, asked_at: Any, fresh: bool) -> RowsEach:
     """What `Session.suggest_rows_each` does."""
     if privacy is None:
-        raise InvalidInput("say what the answer may spend, such as privacy=0.1: there is no default.")
+        raise InvalidInput(
+            "say what the answer may spend, such as ", Argument("privacy", 0.1), ": there is no default."
+        )
     level = require_releasable(as_level(privacy if asked_at is None else asked_at))
     _noise(1, level)  # levels without noise are refused before anything is spent
     return suggested(session.rows_per_person(where, privacy, largest=largest, fresh=fresh), level)

@@ -13,6 +13,7 @@ from utmost.backends.embedded import Engine
 from utmost.backends.opening import open_table
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
+from utmost.messages import Argument, Call, Code, Name
 from utmost.privacy import Level, as_level
 from utmost.queries.allotment import Allotment, allot, price
 from utmost.queries.answers import Answer, Plan
@@ -94,14 +95,22 @@ class Session(Questions[Answer]):
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidInput(
-                f"unit is {shown(unit)}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
-                "rows_each=..., at_most=...)."
+                Name("unit"),
+                f" is {shown(unit)}; say whose data are protected: ",
+                Call("um.rows", at_most=...),
+                " or ",
+                Call("um.people", Code("id"), rows_each=..., at_most=...),
+                ".",
             )
         if budget is None:
-            raise InvalidInput("say what all answers together may spend, such as budget=1: there is no default.")
+            raise InvalidInput(
+                "say what all answers together may spend, such as ", Argument("budget", 1), ": there is no default."
+            )
         kind = require_neighbours(neighbours)
         if types is not None and not isinstance(types, Mapping):
-            raise InvalidInput(f"types is {shown(types)}; say how to read columns of text, such as {{'age': int}}.")
+            raise InvalidInput(
+                Name("types"), f" is {shown(types)}; say how to read columns of text, such as {{'age': int}}."
+            )
         self.source = open_table(table, types, engine)
         require_id(self.source, unit.id)
         unit = unit.within(as_level(budget)) if unit.tiers else unit
@@ -198,7 +207,8 @@ class Session(Questions[Answer]):
         target = as_rational(accuracy, "accuracy")
         if target <= 0:
             raise InvalidInput(
-                f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
+                Name("accuracy"),
+                f" is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none.",
             )
 
         require_reachable(question.question, target, "accuracy")
@@ -477,7 +487,7 @@ class Session(Questions[Answer]):
 def _require_fresh(fresh: Any) -> bool:
     """Check `fresh`, whether to draw and charge again, which must be True or False."""
     if not isinstance(fresh, bool):
-        raise InvalidInput(f"fresh is {shown(fresh)}; say True to draw and spend again, or leave it out.")
+        raise InvalidInput(Name("fresh"), f" is {shown(fresh)}; say True to draw and spend again, or leave it out.")
     return fresh
 
 

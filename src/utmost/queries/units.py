@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from utmost.accounting.names import protected_entity
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational
+from utmost.messages import Argument, Call, Code, Name, Part, Words
 from utmost.privacy import Level, PureDP
 from utmost.queries.arguments import Neighbours, plain
 from utmost.space.integers import MOST_TIERS
@@ -40,6 +41,9 @@ CHOSEN = {"table": ", chosen before any condition", "question": ", chosen for ea
 """The text of each kind of truncation. Version 0.2 wrote none, and chose rows for each query."""
 MOST_OWN = MOST_TIERS - 1
 """Most tiers that may be named, beside the rest."""
+MOST_EXAMPLE = Call("um.rows", at_most=Code("20_000", 20_000))
+FOR_PEOPLE = Words("open the session with ", Argument("unit", Call("um.people", ...)))
+"""An example of a stated number of rows; and the remedy for what only a table of people has."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,9 @@ class Unit:
         whole = budget.epsilon if isinstance(budget, PureDP) else None
         if not isinstance(whole, Fraction):
             raise InvalidInput(
-                f"the budget is {budget}; where tiers have promises of their own it is an epsilon, such as budget=1."
+                f"the budget is {budget}; where tiers have promises of their own it is an epsilon, such as ",
+                Argument("budget", 1),
+                ".",
             )
         above = [tier for tier in self.tiers if tier.promised > whole]
         if above:
@@ -171,27 +177,40 @@ def rows(at_most: int | None = None, tiers: Mapping[str, tuple[Number, int]] | N
     >>> print(um.rows(at_most=2000, tiers={"consent = 'basic'": (0.1, 20)}))
     rows, at most 2000; at most 20 with "consent = 'basic'" are promised 0.1
     """
-    most = None if at_most is None else _public_number(at_most, "at_most", "rows", "um.rows(at_most=20_000)")
+    most = None if at_most is None else _public_number(at_most, "at_most", "rows", MOST_EXAMPLE)
     return Unit(most, tiers=_tiers(tiers, most) if tiers is not None else ())
 
 
 def _tiers(tiers: Any, most: int | None) -> tuple[Tier, ...]:
-    example = """tiers={"consent = 'basic'": (0.1, 20)}"""
+    example = Argument("tiers", {"consent = 'basic'": (0.1, 20)})
     if most is None:
         raise InvalidInput(
-            f"tiers are given without at_most; state how many there are at most in all, as in at_most=2000, {example}."
+            Name("tiers"),
+            " are given without ",
+            Name("at_most"),
+            "; state how many there are at most in all, as in ",
+            Argument("at_most", 2000),
+            ", ",
+            example,
+            ".",
         )
     if not isinstance(tiers, Mapping) or not 0 < len(tiers) <= MOST_OWN:
-        raise InvalidInput(f"tiers is {shown(tiers)}; name 1 to {MOST_OWN} conditions, as in {example}.")
+        raise InvalidInput(Name("tiers"), f" is {shown(tiers)}; name 1 to {MOST_OWN} conditions, as in ", example, ".")
     tier_list = []
     for where, promise in tiers.items():
         if not isinstance(where, str) or not where.strip() or "\n" in where:
-            raise InvalidInput(f"a tier is {shown(where)}; name it by a condition in one line of SQL, as in {example}.")
+            raise InvalidInput(
+                f"a tier is {shown(where)}; name it by a condition in one line of SQL, as in ", example, "."
+            )
         if not isinstance(promise, tuple | list) or len(promise) != 2:
-            raise InvalidInput(f"{where!r} has {shown(promise)}; give its epsilon and how many there are: {example}.")
+            raise InvalidInput(
+                f"{where!r} has {shown(promise)}; give its epsilon and how many there are: ", example, "."
+            )
         promised = as_rational(promise[0], "a tier's epsilon")
         if promised <= 0:
-            raise InvalidInput(f"{where!r} is promised {shown(promise[0])}; give an epsilon above 0, as in {example}.")
+            raise InvalidInput(
+                f"{where!r} is promised {shown(promise[0])}; give an epsilon above 0, as in ", example, "."
+            )
         tier_list.append(Tier(plain(where), promised, _public_number(promise[1], "a tier's size", "of them", example)))
     if sum(tier.at_most for tier in tier_list) > most:
         raise InvalidInput(f"the tiers have more members together than at_most = {most}; raise it.")
@@ -256,35 +275,59 @@ def people(
     """
     if not isinstance(id, str) or not id:
         raise InvalidInput(f"the id column is {shown(id)}; give the name of the column that says whose row it is.")
-    example = 'um.people("patient", rows_each=3)'
+    patient = Code('"patient"', "patient")
+    example = Call("um.people", patient, rows_each=3)
     bound = _public_number(rows_each, "rows_each", "rows of one person that may take part", example)
-    most = None if at_most is None else _public_number(at_most, "at_most", "people", example[:-1] + ", at_most=5_000)")
+    example_with_most = Call("um.people", patient, rows_each=3, at_most=Code("5_000", 5000))
+    most = None if at_most is None else _public_number(at_most, "at_most", "people", example_with_most)
     if bound * (most or 1) > MOST_ROWS:
         raise InvalidInput(
-            f"rows_each is {bound} and at_most {most}, so {bound * (most or 1):.0e} rows might take part; keep their "
-            f"product at or below 10^18, as in {example}."
+            Name("rows_each"),
+            f" is {bound} and ",
+            Name("at_most"),
+            f" {most}",
+            f", so {bound * (most or 1):.0e} rows might take part; keep their product at or below 10^18, as in ",
+            example,
+            ".",
         )
-    example = 'um.people("patient", rows_each=20, groups_each=5, rows_each_group=2)'
+    example = Call("um.people", patient, rows_each=20, groups_each=5, rows_each_group=2)
     groups = _optional_number(groups_each, "groups_each", "groups of one person", example)
     in_group = _optional_number(rows_each_group, "rows_each_group", "rows of one person in one group", example)
     if in_group is not None and in_group > bound:
         raise InvalidInput(
-            f"rows_each_group is {in_group} and rows_each {bound}; of a person at most rows_each rows are used in all, "
-            f"so give at most {bound} in a group, or raise rows_each, as in {example}."
+            Name("rows_each_group"),
+            f" is {in_group} and ",
+            Name("rows_each"),
+            f" {bound}; of a person at most ",
+            Name("rows_each"),
+            f" rows are used in all, so give at most {bound} in a group, or raise ",
+            Name("rows_each"),
+            ", as in ",
+            example,
+            ".",
         )
     if tiers is not None and (groups, in_group) != (None, None):
-        raise InvalidInput("people have tiers, who are not asked by groups; leave groups_each and rows_each_group out.")
+        raise InvalidInput(
+            "people have tiers, who are not asked by groups; leave ",
+            Name("groups_each"),
+            " and ",
+            Name("rows_each_group"),
+            " out.",
+        )
     if truncate is None:
         truncate = "table" if tiers is None else "question"
     if tiers is not None and truncate != "question":
         raise InvalidInput(
-            f"truncate is {shown(truncate)} and people have tiers, which are looked for among all rows of a person; "
-            "leave truncate out."
+            Name("truncate"),
+            f" is {shown(truncate)} and people have tiers, which are looked for among all rows of a person; leave ",
+            Name("truncate"),
+            " out.",
         )
     if not isinstance(truncate, str) or truncate not in get_args(Truncate):
         raise InvalidInput(
-            f"truncate is {shown(truncate)}; say 'table' (rows of a person are chosen once, before any condition) or "
-            "'question' (for every question, among the rows with its condition)."
+            Name("truncate"),
+            f" is {shown(truncate)}; say 'table' (rows of a person are chosen once, before any condition) or "
+            "'question' (for every question, among the rows with its condition).",
         )
     return Unit(
         most,
@@ -360,24 +403,27 @@ def require_neighbours(neighbours: Any) -> Neighbours:
     """Check the adjacency: "replace" or "add-remove", without a default, because the promise differs."""
     if not isinstance(neighbours, str) or neighbours not in get_args(Neighbours):
         raise InvalidInput(
-            f"neighbours is {shown(neighbours)}; say 'replace' (one unit's data become others: how many there are is "
-            "public) or 'add-remove' (one unit comes or goes: whether it is there at all is protected)."
+            Name("neighbours"),
+            f" is {shown(neighbours)}; say 'replace' (one unit's data become others: how many there are is "
+            "public) or 'add-remove' (one unit comes or goes: whether it is there at all is protected).",
         )
     return "replace" if neighbours == "replace" else "add-remove"
 
 
-def _optional_number(value: Any, name: str, what: str, example: str) -> int | None:
+def _optional_number(value: Any, name: str, what: str, example: Part) -> int | None:
     return None if value is None else _public_number(value, name, what, example)
 
 
-def _public_number(value: Any, name: str, what: str, example: str) -> int:
+def _public_number(value: Any, name: str, what: str, example: Part) -> int:
     try:
         number = int(plain(operator.index(value)))
     except TypeError:
         number = 0
     if isinstance(value, bool) or not 1 <= number <= MOST_UNITS:
         raise InvalidInput(
-            f"{name} is {shown(value)}; state how many {what} there are at most, a public number from 1 to 10^12, "
-            f"as in {example}. It cannot be counted from the table: the count itself would not be private."
+            Name(name),
+            f" is {shown(value)}; state how many {what} there are at most, a public number from 1 to 10^12, as in ",
+            example,
+            ". It cannot be counted from the table: the count itself would not be private.",
         )
     return number

@@ -13,12 +13,14 @@ from fractions import Fraction
 from keyword import iskeyword
 from typing import Any
 
-from utmost.errors import InvalidInput, UtmostError, shown
+from utmost.errors import InvalidInput, shown
+from utmost.messages import Name, spelled_as
 from utmost.queries.bins import as_number
 from utmost.queries.found_keys import read_discover
 from utmost.queries.keys import Keys, keys_from_public, named, read_lists
 from utmost.queries.options import Option
 from utmost.queries.questions import QUESTIONS
+from utmost.queries.spelling import PAGE
 from utmost.serve.settings import Column, Dataset
 from utmost.serve.wire import Query, parameters_of, read_query, write_query
 
@@ -129,7 +131,9 @@ def _column_with_facts(dataset: Dataset, columns: Mapping[str, str], mandatory_f
 def _field(
     option: Option, dataset: Dataset, columns: Mapping[str, str], value: str, mandatory_facts: Sequence[str] = ()
 ) -> Field:
-    label, help = option.name.replace("_", " "), option.help.replace("--", "")  # the command's words for its flags
+    label = option.name.replace("_", " ")
+    with spelled_as(PAGE):
+        help = str(option.help)
     if option.name in COLUMNS:
         words = [(name, _words(name, _facts(dataset, name))) for name in columns]
         value = value or _column_with_facts(dataset, columns, mandatory_facts)
@@ -156,7 +160,7 @@ def query_of_form(question: str, dataset: Dataset, columns: Mapping[str, Any], v
         elif option.several and text:
             arguments[option.name] = [line.strip() for line in text.splitlines() if line.strip()]
         elif text:
-            arguments[option.name] = _read(option, text, kind)
+            arguments[option.name] = option.read(text, kind)
         elif part == "range" and None not in (facts.lower, facts.upper):
             arguments[option.name] = [facts.lower, facts.upper]
         elif (fact := getattr(facts, FROM_FACTS.get(part, FROM_FACTS.get(option.name, "")), None)) not in (None, ()):
@@ -184,18 +188,12 @@ def _groups(text: str, dataset: Dataset) -> Keys:
     for name in (part.strip() for part in text.split(";")):
         if binning := _round_bins(_facts(dataset, name)):
             raise InvalidInput(
-                f"by names {shown(name)}, which holds numbers and has no listed values; cut them into bins, such as "
-                f"{name}={binning}, or list values with commas between them."
+                Name("by"),
+                f" names {shown(name)}, which holds numbers and has no listed values; cut them into bins, such as "
+                f"{name}={binning}, or list values with commas between them.",
             )
     categories = {name: column.categories for name, column in dataset.columns.items() if column.categories}
     return read_lists(text, "; or name a column with public values alone", categories)
-
-
-def _read(option: Option, text: str, kind: Any) -> Any:
-    try:
-        return option.read(text, kind)
-    except UtmostError as problem:  # the command's options are the form's fields
-        raise InvalidInput(str(problem).replace("--", "")) from None
 
 
 def as_python(query: Query, dataset: str, url: str) -> str:

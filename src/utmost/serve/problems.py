@@ -25,6 +25,8 @@ UNEXPECTED = (
 class Refused(UtmostError):
     """A refused request, with the HTTP status of the reason."""
 
+    title = "A refused request, with the HTTP status of the reason."
+
     def __init__(self, status: int, message: str, retry: int | None = None) -> None:
         super().__init__(message)
         self.status, self.retry = status, retry
@@ -49,7 +51,7 @@ def problem_response(problem: UtmostError) -> JSONResponse:
         headers["Connection"] = "close"
     content = {
         "type": f"urn:utmost:{type(problem).__name__}",
-        "title": " ".join((type(problem).__doc__ or "An error.").split(";")[0].split()),
+        "title": problem.title,
         "status": status,
         "detail": str(problem),
     }

@@ -21,6 +21,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from utmost.errors import UtmostError
+from utmost.messages import spelled_as
 from utmost.queries.answers import Plan
 from utmost.queries.budget import asked as asked_words
 from utmost.queries.budget import levels_of
@@ -28,7 +29,7 @@ from utmost.queries.questions import QUESTIONS
 from utmost.queries.report.page import STYLE, content_of, page_of, title_of
 from utmost.queries.report.pictures import bars
 from utmost.queries.report.words import expected_error, measured, times_rows
-from utmost.queries.spelling import PAGE, spelled
+from utmost.queries.spelling import PAGE
 from utmost.serve.api import styled_page
 from utmost.serve.connections import network_of
 from utmost.serve.credentials import SESSION_SECONDS, Signer
@@ -125,9 +126,7 @@ class Site:
     def problem(self, visit: Visit, problem: UtmostError) -> HTMLResponse:
         """The page of an error."""
         status = status_of(problem)
-        return self._page(
-            "problem.html", visit, status, code=status, words=spelled(str(problem), PAGE), title="That did not work"
-        )
+        return self._page("problem.html", visit, status, code=status, words=_words(problem), title="That did not work")
 
     async def datasets(self, request: Request, visit: Visit) -> Response:
         """The data sets that the visitor may see."""
@@ -215,7 +214,7 @@ class Site:
             examples=examples(dataset),
             left=remainder,
             plan=plan,
-            problem="" if problem is None else spelled(str(problem), PAGE),
+            problem="" if problem is None else _words(problem),
             may_ask=name in visitor.budgets,
             title=f"Ask {name}",
         )
@@ -237,7 +236,7 @@ class Site:
         except Refused:
             raise
         except UtmostError as problem:
-            return Markup(template.render(problem=spelled(str(problem), PAGE), plan=None))
+            return Markup(template.render(problem=_words(problem), plan=None))
         scheme = "https" if self.settings.secure else "http"
         code = as_python(query, name, f"{scheme}://{self.settings.host}:{self.settings.port}")
         return Markup(template.render(problem="", code=code, **content))
@@ -408,5 +407,11 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "error": expected_error(accuracy),
         "measured": _measured(plan),
         "optimal": f"{certificate.claim}: {certificate.reason}",
-        "notes": [spelled(note, PAGE) for note in (*plan.question.notes_with_truncation, *plan.readings)],
+        "notes": [_words(note) for note in (*plan.question.notes_with_truncation, *plan.readings)],
     }
+
+
+def _words(text: str | UtmostError) -> str:
+    """A note or an error, with arguments named as the fields of the forms."""
+    with spelled_as(PAGE):
+        return str(text)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Number, held
 from utmost.exact.arrays import Floats
+from utmost.messages import Argument
 from utmost.privacy import ApproxDP, Level, PureDP, approx_lower, approx_move, approx_upper, as_level, level_from_json
 from utmost.space.family import Hamming
 from utmost.space.graph import MOST_ENTRIES, Space, edge_positions
@@ -259,13 +260,22 @@ def per_edge(
     if (levels is not None and delta is not None) or (
         default is not None and (epsilon is not None or callable(levels))
     ):
-        raise InvalidInput("delta= goes with epsilon=, and default= with a mapping; drop the other one.")
+        raise InvalidInput(
+            Argument("delta"),
+            " goes with ",
+            Argument("epsilon"),
+            ", and ",
+            Argument("default"),
+            " with a mapping; drop the other one.",
+        )
     if callable(levels):
         return _from_function(space, levels)
     if levels is not None and not isinstance(levels, Mapping):
         raise InvalidInput(
             f"the levels are a {type(levels).__name__}; give a mapping {{(a, b): level}}, a function of two "
-            "neighbours, or epsilon= with one number per edge of space.edges."
+            "neighbours, or ",
+            Argument("epsilon"),
+            " with one number per edge of space.edges.",
         )
     if levels is not None:
         return _from_mapping(space, levels, default)
@@ -378,7 +388,9 @@ def _from_mapping(space: Space, levels: Mapping[Any, Level | Number], default: L
         which[edge] = number[level]
     if len(which) and which.min() < 0:
         a, b = space.edges[int(np.argmin(which))]
-        raise InvalidInput(f"the edge between {a!r} and {b!r} has no level; name it, or pass default=.")
+        raise InvalidInput(
+            f"the edge between {a!r} and {b!r} has no level; name it, or pass ", Argument("default"), "."
+        )
     return EdgeLevels(space, named=distinct, which=which)
 
 

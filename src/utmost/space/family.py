@@ -18,6 +18,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Integers
+from utmost.messages import Name
 from utmost.space import points as computed
 
 Neighbours: TypeAlias = Literal["replace", "add-remove"]
@@ -27,7 +28,7 @@ Side: TypeAlias = tuple[int, Literal["path", "complete"]]
 def as_neighbours(neighbours: Any) -> Neighbours:
     """The adjacency, checked: one person's value replaced, or one person added or removed."""
     if not isinstance(neighbours, str) or neighbours not in ("replace", "add-remove"):
-        raise InvalidInput(f"neighbours is {shown(neighbours)}; say 'replace' or 'add-remove'.")
+        raise InvalidInput(Name("neighbours"), f" is {shown(neighbours)}; say 'replace' or 'add-remove'.")
     return "replace" if neighbours == "replace" else "add-remove"
 
 

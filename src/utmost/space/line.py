@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput, TooLarge, shown
 from utmost.exact import is_digits
 from utmost.exact.arrays import Floats
+from utmost.messages import Call, Name
 from utmost.space.families import path, sums
 from utmost.space.graph import Space
 
@@ -58,7 +59,9 @@ class Line:
     def ends(self) -> tuple[int, int]:
         """The first and the last point; `InvalidInput` where the line has none."""
         if self.first is None or self.last is None:
-            raise InvalidInput("the line is unbounded, so its points cannot be listed; state at_most for a range.")
+            raise InvalidInput(
+                "the line is unbounded, so its points cannot be listed; state ", Name("at_most"), " for a range."
+            )
         return self.first, self.last
 
     @property
@@ -155,7 +158,7 @@ def require_line_loss(loss: Any) -> str:
     """The name of a loss, checked; it may come from a file."""
     if isinstance(loss, str) and (loss in ("absolute", "squared", "zero-one") or within(loss) is not None):
         return str(loss)
-    raise InvalidInput(f"loss is {shown(loss)}; say 'absolute', 'squared', 'zero-one' or such as 'within 5'.")
+    raise InvalidInput(Name("loss"), f" is {shown(loss)}; say 'absolute', 'squared', 'zero-one' or such as 'within 5'.")
 
 
 def line_prior(line: Line, prior: Any) -> Floats | None:
@@ -164,8 +167,15 @@ def line_prior(line: Line, prior: Any) -> Floats | None:
         return None
     if not line.bounded:
         raise InvalidInput(
-            "a prior gives one probability to each possible number, and without at_most there is no largest one; "
-            "state at_most in um.rows(at_most=...) or um.people(..., at_most=...), or leave the prior out."
+            "a prior gives one probability to each possible number, and without ",
+            Name("at_most"),
+            " there is no largest one; state ",
+            Name("at_most"),
+            " in ",
+            Call("um.rows", at_most=...),
+            " or ",
+            Call("um.people", ..., at_most=...),
+            ", or leave the prior out.",
         )
     if line.points > MOST_LISTED:
         raise TooLarge(f"a prior over {line.points} points is too long a list; leave it out (uniform).")

@@ -25,6 +25,7 @@ from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Number, as_rational
 from utmost.exact.saved import NONSENSE, canonical, format_of, read_checked, write_checked
 from utmost.mechanism.violations import growth_floor
+from utmost.messages import Call, Name
 from utmost.privacy import ApproxDP, Level, PureDP, as_level, level_from_json, promise_in_words, require_accepted
 from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
@@ -83,7 +84,12 @@ def form(
     """
     total = as_level(privacy)
     if not isinstance(total, ApproxDP) or total.delta or not 0 < total.log_growth < math.inf:
-        raise InvalidInput(f"privacy is {total}; a form needs a pure level, above 0 and finite, such as PureDP(2).")
+        raise InvalidInput(
+            Name("privacy"),
+            f" is {total}; a form needs a pure level, above 0 and finite, such as ",
+            Call("PureDP", 2),
+            ".",
+        )
     pairs = list(questions.items()) if isinstance(questions, Mapping) else [tuple(pair) for pair in questions]
     if not 1 <= len(pairs) <= MOST_QUESTIONS or any(len(pair) != 2 for pair in pairs):
         raise InvalidInput(
@@ -122,7 +128,10 @@ def _share_out(level: ApproxDP, shares: Sequence[Number] | None, count: int) -> 
         return [level]
     if level.ratio != 1:
         raise InvalidInput(
-            f"privacy is {level}, whose shares are not exact numbers; give an epsilon, such as PureDP(2)."
+            Name("privacy"),
+            f" is {level}, whose shares are not exact numbers; give an epsilon, such as ",
+            Call("PureDP", 2),
+            ".",
         )
     parts = [Fraction(1)] * count if shares is None else [as_rational(share, "a share") for share in shares]
     if len(parts) != count or min(parts) <= 0:

@@ -22,6 +22,7 @@ from utmost.backends.source import Source, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_literal, as_rational, show_rational
 from utmost.exact.arrays import Floats
+from utmost.messages import Argument, Name, Words
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.aggregates.aggregate import (
@@ -52,14 +53,24 @@ ERROR_BASIS = (
     "large, for answers lie within that; worst: the largest covariance there can be"
 )
 
-RANGE = Option(
-    "x_range",
-    "The public range of --x, its ends separated by a comma.",
-    "--x-range, the public range of --x, such as --x-range 0,100",
-    "Public range of the first column, its ends separated by a comma",
-    required=True,
-    read=read_range,
-)
+
+def _range_option(column: str, which: str) -> Option:
+    """The declaration of the public range of one of the two columns."""
+    name = f"{column}_range"
+    return Option(
+        name,
+        Words("The public range of ", Name(column), ", its ends separated by a comma."),
+        Words(Name(name), ", the public range of ", Name(column), ", such as ", Argument(name, (0, 100))),
+        f"Public range of the {which} column, its ends separated by a comma",
+        required=True,
+        read=read_range,
+    )
+
+
+def _grid_option(column: str) -> Option:
+    """The declaration of the step that values of one of the two columns are rounded to."""
+    help = Words("The step that values of ", Name(column), " are rounded to; see ", Name("grid"), ".")
+    return replace(GRID, name=f"{column}_grid", help=help)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,16 +96,10 @@ class Covariance(Ratio):
     options: ClassVar = (
         replace(COLUMN, name="x", help="The first of two columns.", prompt="First column"),
         replace(COLUMN, name="y", help="The second of two columns.", prompt="Second column"),
-        RANGE,
-        replace(
-            RANGE,
-            name="y_range",
-            help="The public range of --y, its ends separated by a comma.",
-            missing="--y-range, the public range of --y, such as --y-range 0,100",
-            prompt="Public range of the second column, its ends separated by a comma",
-        ),
-        replace(GRID, name="x_grid", help="The step that values of --x are rounded to; see --grid."),
-        replace(GRID, name="y_grid", help="The step that values of --y are rounded to; see --grid."),
+        _range_option("x", "first"),
+        _range_option("y", "second"),
+        _grid_option("x"),
+        _grid_option("y"),
         WHERE,
         EXPECTED_ROWS,
     )
@@ -139,8 +144,11 @@ class Covariance(Ratio):
         if aggregate.multiple > MOST_MULTIPLE:
             raise InvalidInput(
                 f"the ranges have {aggregate.widths[0]} and {aggregate.widths[1]} steps, whose least common multiple "
-                f"{aggregate.multiple:.3g} is squared: at most 2^24; choose coarser x_grid and y_grid, with equally "
-                "many steps if you can."
+                f"{aggregate.multiple:.3g} is squared: at most 2^24; choose coarser ",
+                Name("x_grid"),
+                " and ",
+                Name("y_grid"),
+                ", with equally many steps if you can.",
             )
         return replace(aggregate, rounded_values=rounded)
 
@@ -174,7 +182,11 @@ class Covariance(Ratio):
                     return candidate
         raise InvalidInput(
             f"the ranges {shown(self.x_range)} and {shown(self.y_range)} have no common steps of which there are at "
-            "most 2^24; give rounder bounds, or x_grid and y_grid."
+            "most 2^24; give rounder bounds, or ",
+            Name("x_grid"),
+            " and ",
+            Name("y_grid"),
+            ".",
         )
 
     @property

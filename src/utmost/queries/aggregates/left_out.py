@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from utmost.backends.source import Source
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
+from utmost.messages import Name, Words
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers
 from utmost.queries.aggregates.intervals import plus_minus
@@ -20,7 +21,7 @@ from utmost.queries.arguments import Of
 from utmost.queries.contributions import Contribution, people_with_more
 from utmost.queries.options import ANY_CONDITION, UNBIASED, UP_TO
 from utmost.queries.predicate import Where
-from utmost.queries.units import MOST_ROWS, MOST_UNITS, Unit
+from utmost.queries.units import FOR_PEOPLE, MOST_ROWS, MOST_UNITS, Unit
 from utmost.space.integers import Moves
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ class LeftOut(Aggregate):
             most_rows = MOST_ROWS // (self.unit.at_most or MOST_UNITS)
             object.__setattr__(self, "up_to", as_whole(self.up_to, "up_to", 1, most_rows))
         if self.unit.id is None:
-            raise InvalidInput(
-                "no rows are dropped where the unit is a row; open the session with unit=um.people(...)."
-            )
+            raise InvalidInput("no rows are dropped where the unit is a row; ", FOR_PEOPLE, ".")
 
     @classmethod
     def from_public(cls, public: Mapping[str, Any], unit: Unit, says_rounding: bool) -> Self:
@@ -119,5 +118,12 @@ def group_bounds_note(unit: Unit) -> tuple[str, ...]:
     """Note that rows dropped by bounds per group are not counted, if there are such bounds."""
     if unit.groups_each is None and unit.rows_each_group is None:
         return ()
-    exception = "what groups_each and rows_each_group drop in answers by keys is not counted here"
-    return (f"{exception}; only rows beyond {unit.rows_each} of a person are",)
+    note = Words(
+        "what ",
+        Name("groups_each"),
+        " and ",
+        Name("rows_each_group"),
+        " drop in answers by keys is not counted here; only rows beyond ",
+        f"{unit.rows_each} of a person are",
+    )
+    return (note,)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from utmost.backends.source import Source
 from utmost.errors import InvalidInput, shown
 from utmost.exact import show_rational
+from utmost.messages import Argument, Name
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates, Integers, Setting
 from utmost.queries.aggregates.clamping import ClampedColumn, most_steps_of_sums
@@ -62,8 +63,11 @@ class Sum(Aggregate):
         values = self.values.with_grid(setting, most_steps)
         if self.values.grid is None and values.rounded_values and not setting.grouped and setting.loss not in OF_RATIOS:
             raise InvalidInput(
-                f"loss is {shown(setting.loss)}, which counts steps of the grid, and values are not whole numbers; "
-                "give the grid that values are rounded to, such as grid=1."
+                Name("loss"),
+                f" is {shown(setting.loss)}, which counts steps of the grid, and values are not whole numbers; "
+                "give the grid that values are rounded to, such as ",
+                Argument("grid", 1),
+                ".",
             )
         return replace(self, setting=setting, values=values)
 

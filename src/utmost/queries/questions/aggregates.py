@@ -27,6 +27,7 @@ import numpy as np
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain, as_whole
+from utmost.messages import Argument, Call, Code, Name, Words
 from utmost.privacy import ApproxDP, Level
 from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates, Integers, Ratio, Setting
@@ -43,6 +44,7 @@ from utmost.queries.questions.question import (
     as_of,
     in_units,
     loss_in_unit,
+    needs_expected_rows,
     question_in_words,
     reported_losses,
     with_rounding,
@@ -63,7 +65,8 @@ MOST_RELEASED = 2**256
 GROUPS_DO_NOT_ADD_UP = "groups do not add up to the whole table"
 IN_ONE_GROUP = "each counted in one group, that of one of their rows chosen at random"
 ONE_GROUP = "people with rows in several groups count in one of them"
-MORE_GROUPS = f"{ONE_GROUP}; count(by=um.keys(...)) of um.people(..., groups_each=g) counts them in up to g"
+WITH_GROUPS = Words(Call("um.people", ..., groups_each=Code("g")), " counts them in up to g")
+MORE_GROUPS = Words(f"{ONE_GROUP}; ", Call("count", by=Call("um.keys", ...)), " of ", WITH_GROUPS)
 SUPPRESSED = (
     "groups whose released number of rows is below {} are suppressed: they are listed without a value; an interval "
     "holds as often as stated over all draws, whether its group is suppressed or not"
@@ -215,10 +218,7 @@ class AggregateQuery(Question):
 
     def require_expected_rows(self) -> None:
         if self.aggregate.is_ratio and self.expected_rows is None:
-            raise InvalidInput(
-                f"the error of a {self.name} depends on how many rows it is made of; plan it with expected_rows=, a "
-                "public number (or one for each key), such as expected_rows=1000, and give the target again."
-            )
+            raise needs_expected_rows(self.name)
 
     @property
     def takes_any_noise(self) -> bool:
@@ -454,7 +454,9 @@ class OneNumber(AggregateQuery):
             if self.is_cut_off
             else "has the lowest expected error, and is biased"
         )
-        unbiased = f"the answer {why}; unbiased=True gives the noisy number, whose error has mean 0"
+        unbiased = Words(
+            f"the answer {why}; ", Argument("unbiased", True), " gives the noisy number, whose error has mean 0"
+        )
         return (unbiased, *self.statistic.notes)
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
@@ -629,7 +631,7 @@ class ByKeys(AggregateQuery):
 
     @property
     def one_row_note(self) -> str:
-        return f"{ONE_GROUP}; um.people(..., groups_each=g) counts them in up to g"
+        return Words(f"{ONE_GROUP}; ", WITH_GROUPS)
 
     @property
     def rows_clause(self) -> str:
@@ -663,8 +665,9 @@ class ByKeys(AggregateQuery):
             return (f"{groups_clause}, and groups do not add up to all people{choice_clause}",)
         reasons = [] if bounds.groups_each is None else [f"in more than {_plural(bounds.groups_each, 'group')}"]
         reasons += [] if bounds.rows_each_group is None else [f"beyond {bounds.rows_each_group} in a group"]
-        dropped_rows = f"rows of a person {' or '.join(reasons)} are dropped, too, which left_out does not count"
-        return (*super().truncation_notes, f"{dropped_rows}: {GROUPS_DO_NOT_ADD_UP}")
+        dropped_rows = f"rows of a person {' or '.join(reasons)} are dropped, too, which "
+        note = Words(dropped_rows, Name("left_out"), f" does not count: {GROUPS_DO_NOT_ADD_UP}")
+        return (*super().truncation_notes, note)
 
     # ---- the integers ----
 
@@ -877,14 +880,21 @@ def as_integers(released: Any, size: int) -> Integers:
 def require_groups(min_rows: Any) -> None:
     """Refuse `min_rows` without groups."""
     if min_rows is not None:
-        raise InvalidInput(f"min_rows is {shown(min_rows)}, and there are no groups; leave it out, or give by=.")
+        raise InvalidInput(
+            Name("min_rows"),
+            f" is {shown(min_rows)}, and there are no groups; leave it out, or give ",
+            Argument("by"),
+            ".",
+        )
 
 
 def require_no_prior(prior: Any, unbiased: Any) -> None:
     """Refuse a prior for answers by keys, which are unbiased and use none."""
     require_unbiased(unbiased)
     if prior is not None:
-        raise InvalidInput("a prior is for one number, and answers by keys are unbiased; leave prior out.")
+        raise InvalidInput(
+            "a prior is for one number, and answers by keys are unbiased; leave ", Name("prior"), " out."
+        )
 
 
 def is_pure(level: Level) -> bool:

@@ -26,12 +26,13 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import as_whole
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
+from utmost.messages import Name, Words
 from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
 from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.aggregates.aggregate import Integers
 from utmost.queries.aggregates.count import Count
 from utmost.queries.contributions import in_digits
-from utmost.queries.found_keys import HALF, Discover, shown_keys
+from utmost.queries.found_keys import EXAMPLE, HALF, Discover, shown_keys
 from utmost.queries.keys import Keys, named
 from utmost.queries.questions.aggregates import (
     SUPPRESSED,
@@ -43,7 +44,7 @@ from utmost.queries.questions.aggregates import (
 from utmost.queries.questions.alternatives import MOST_WIDE, gaussian_spread
 from utmost.queries.questions.integer_limits import clip_to, is_near_end
 from utmost.queries.questions.question import Terms, question_in_words
-from utmost.queries.units import Unit
+from utmost.queries.units import FOR_PEOPLE, Unit
 from utmost.queries.units_per_key import Found, holders_statement, in_order, read_found_keys
 from utmost.space.integers import Holders, Lattice
 
@@ -58,10 +59,7 @@ USERS = "users"
 """The loss of partition selection without numbers: how many contributors a key needs to be released."""
 TRUE_KEYS = ", every key that is shown is held by at least one"
 SHOWN = ", of the times that a key is shown"
-FEW_KEYS = (
-    "what a person has in more than {} of the keys is left out, by {}: numbers are smaller for it; a larger keys_each "
-    "leaves out less, and shows fewer keys"
-)
+FEW_KEYS = Words(": numbers are smaller for it; a larger ", Name("keys_each"), " leaves out less, and shows fewer keys")
 SELECTED = (
     "a number close to the least that is shown was shown because it came out large: its interval says so, the number "
     "itself is too large on average"
@@ -139,7 +137,8 @@ class KeySelection:
     def notes(self, mechanism: ThresholdedKeys) -> tuple[str, ...]:
         """Sentences: how likely keys are released, how the level is split, and which keys are not used."""
         unit = self.terms.unit
-        few_keys = () if unit.id is None else (FEW_KEYS.format(self.keys_each, unit.id),)
+        left_out = f"what a person has in more than {self.keys_each} of the keys is left out, by {unit.id}"
+        few_keys = () if unit.id is None else (left_out + FEW_KEYS,)
         return (self._chances_in_words(mechanism.law), *self._split_in_words(mechanism), NULLS, *few_keys)
 
     def _chances_in_words(self, law: ThresholdLaw) -> str:
@@ -173,16 +172,19 @@ def require_discover(by: Any, level: Level, unit: Unit, has_noise: bool) -> Disc
 
     require_delta(level)
     if not isinstance(by, Discover):
-        raise InvalidInput(f'by is {shown(by)}; name the columns of the keys: um.discover("dest").')
+        raise InvalidInput(Name("by"), f" is {shown(by)}; name the columns of the keys: ", EXAMPLE, ".")
     if by.keys_each > 1 and unit.id is None:
         raise InvalidInput(
-            f"keys_each is {by.keys_each}, and a row has one key only; leave it out, or open the session with "
-            "unit=um.people(...)."
+            Name("keys_each"),
+            f" is {by.keys_each}, and a row has one key only; leave it out, or ",
+            FOR_PEOPLE,
+            ".",
         )
     if by.share != HALF and not has_noise:
         raise InvalidInput(
-            f"share is {shown(by.share)}, and there is nothing to share: the number of contributors "
-            "of a key costs nothing; leave it out."
+            Name("share"),
+            f" is {shown(by.share)}, and there is nothing to share: the number of contributors "
+            "of a key costs nothing; leave it out.",
         )
     return by
 

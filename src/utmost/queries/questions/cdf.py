@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.backends.source import Source, Statement, as_column
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Argument, Call, Name, Words
 from utmost.queries.accuracy import After
 from utmost.queries.arguments import listed, plain
 from utmost.queries.bins import Bins
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     from utmost.design.workload import Workload
 
 MOST_EDGES = 1000
-EDGES_NOTE = (
-    "people with rows on both sides of an edge are counted by one of them; counts([...], of='people') counts everybody "
-    "who has such a row"
+EDGES_NOTE = Words(
+    "people with rows on both sides of an edge are counted by one of them; ",
+    Call("counts", [...], of="people"),
+    " counts everybody who has such a row",
 )
 INCREASING = (
     "where noisy counts fall, neighbours take their mean, so that they increase; errors are stated without that"
@@ -55,7 +57,9 @@ class Cdf(CellCounts):
         super().__post_init__()
         self.set_fields(loss=as_loss(self.loss))
         if not isinstance(self.monotone, bool):
-            raise InvalidInput(f"monotone is {shown(self.monotone)}; say False for the noisy counts themselves.")
+            raise InvalidInput(
+                Name("monotone"), f" is {shown(self.monotone)}; say False for the noisy counts themselves."
+            )
         self.set_fields(column=as_column(self.column), edges=_edges(self.edges), of=as_of(self.of, self.terms.unit))
 
     @cached_property
@@ -129,7 +133,9 @@ def _edges(edges: Any) -> tuple[Any, ...]:
         raise InvalidInput(f"there are {len(values)} edges; give at most {MOST_EDGES}.")
     if not numbers or not values or any(a >= b for a, b in pairwise(values)):
         raise InvalidInput(
-            f"edges is {shown(edges)}; give 1 to {MOST_EDGES} public numbers below 2^53 in increasing order, such as "
-            "edges=[20, 40, 60]."
+            Name("edges"),
+            f" is {shown(edges)}; give 1 to {MOST_EDGES} public numbers below 2^53 in increasing order, such as ",
+            Argument("edges", [20, 40, 60]),
+            ".",
         )
     return tuple(values)

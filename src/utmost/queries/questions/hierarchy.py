@@ -18,6 +18,7 @@ import numpy as np
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats
+from utmost.messages import Name
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.contributions import ones
@@ -219,7 +220,8 @@ class HierarchyOf(CellCounts):
         fits = isinstance(levels, Sequence) and not isinstance(levels, str) and all(isinstance(x, str) for x in levels)
         if not fits or sorted(levels) != sorted(keys.names):
             raise InvalidInput(
-                f"levels is {shown(levels)}; list the columns of the keys, {named(keys.names)}, the coarsest first."
+                Name("levels"),
+                f" is {shown(levels)}; list the columns of the keys, {named(keys.names)}, the coarsest first.",
             )
         if keys.other is not None:
             raise InvalidInput("a hierarchy lists its nodes; leave other out, or make it a node of its own.")

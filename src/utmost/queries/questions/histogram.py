@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from utmost.backends.source import Source, Statement, as_column
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Name
 from utmost.queries.arguments import plain
 from utmost.queries.bins import Bins, as_bins, labels_of, public_of
 from utmost.queries.cells import as_categories, category_cells, tally_statement
@@ -50,7 +51,8 @@ class Histogram(CellCounts):
         is_name = isinstance(other, str) and other.strip()
         if other is not None and (not is_name or any(other in labels_of(values) for _, values in categories)):
             raise InvalidInput(
-                f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
+                Name("other"),
+                f" is {shown(other)}; give a name that is not a category, or None to drop what is unlisted.",
             )
         self.set_fields(categories=categories, other=other, of=as_of(self.of, self.terms.unit))
         if len(set(self.names)) < len(self.names):

@@ -19,6 +19,7 @@ import numpy as np
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats
+from utmost.messages import Call, Name
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.groups import marginal_statement
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 12
 """The most released tables that a plan lists."""
 CENTRED = " (centred: n times each of the n numbers along a column, less their sum)"
-EXAMPLE = "um.keys(town=['Ash', 'Briar'], agrees=[True, False])"
+EXAMPLE = Call("um.keys", town=["Ash", "Briar"], agrees=[True, False])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -189,7 +190,7 @@ class Marginals(CellCounts):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.by, Keys) or not self.by.product:
-            raise InvalidInput(f"the keys are {shown(self.by)}; list the public values of every column: {EXAMPLE}.")
+            raise InvalidInput(f"the keys are {shown(self.by)}; list the public values of every column: ", EXAMPLE, ".")
         self.set_fields(loss="squared", tables=_as_tables(self.tables, self.by.names))
         cells = sum(np.prod([self.shape[i] for i in table], dtype=float) for table in self.wanted_tables)
         if cells > MOST_CELLS:
@@ -287,10 +288,14 @@ def _as_tables(of: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return the wanted sets of columns, each in the order of the keys."""
     if isinstance(of, int | np.integer) and not isinstance(of, bool):
         if not 0 <= of <= len(names):
-            raise InvalidInput(f"of is {shown(of)}; tables have 0 to {len(names)} columns, as many as the keys.")
+            raise InvalidInput(
+                Name("of"), f" is {shown(of)}; tables have 0 to {len(names)} columns, as many as the keys."
+            )
         return tuple(combinations(names, int(of)))
     if not isinstance(of, Sequence) or isinstance(of, str) or not len(of):
-        raise InvalidInput(f"of is {shown(of)}; say how many columns a table has, or list them: [('town', 'age'), ()].")
+        raise InvalidInput(
+            Name("of"), f" is {shown(of)}; say how many columns a table has, or list them: [('town', 'age'), ()]."
+        )
     tables = []
     for columns in of:
         is_set = (

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Name
 
 
 def require_unbiased(unbiased: Any) -> bool:
     """Return `unbiased` (whether the answer is the noisy number itself) if it is a bool; refuse anything else."""
     if not isinstance(unbiased, bool):
-        raise InvalidInput(f"unbiased is {shown(unbiased)}; say True for the noisy number itself, or leave it out.")
+        raise InvalidInput(
+            Name("unbiased"), f" is {shown(unbiased)}; say True for the noisy number itself, or leave it out."
+        )
     return unbiased
 
 

@@ -27,6 +27,7 @@ from utmost.backends.source import Source, Statement, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
+from utmost.messages import Name
 from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.arguments import Of, listed, plain
 from utmost.queries.candidates import as_candidates as listed_candidates
@@ -262,15 +263,19 @@ def as_shares(shares: Any) -> tuple[Fraction, ...]:
         or not isinstance(share_list, Sequence)
         or not 1 <= len(share_list) <= MOST_SHARES
     ):
-        raise InvalidInput(f"q is {shown(shares)}; give a share such as 0.5, or a list of 1 to {MOST_SHARES} of them.")
+        raise InvalidInput(
+            Name("q"), f" is {shown(shares)}; give a share such as 0.5, or a list of 1 to {MOST_SHARES} of them."
+        )
     try:
         fractions = tuple(as_share(q) for q in share_list)
     except InvalidInput:
         if isinstance(shares, list | tuple):
             raise
-        raise InvalidInput(f"q is {shown(shares)}; give a list of shares between 0 and 1, such as [0.5].") from None
+        raise InvalidInput(
+            Name("q"), f" is {shown(shares)}; give a list of shares between 0 and 1, such as [0.5]."
+        ) from None
     if len(set(fractions)) < len(fractions):
-        raise InvalidInput(f"q is {shown(shares)}, which has a share twice; list each once.")
+        raise InvalidInput(Name("q"), f" is {shown(shares)}, which has a share twice; list each once.")
     return tuple(as_rational(q) for q in fractions)
 
 
@@ -279,8 +284,9 @@ def as_share(q: Number) -> Fraction:
     share = as_rational(q, "q")
     if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR:
         raise InvalidInput(
-            f"q is {shown(q)}; give a share between 0 and 1 with a denominator of at most {MOST_DENOMINATOR}, such as "
-            "0.5."
+            Name("q"),
+            f" is {shown(q)}; give a share between 0 and 1 with a denominator of at most {MOST_DENOMINATOR}, such as "
+            "0.5.",
         )
     return share
 
@@ -297,7 +303,8 @@ def as_candidates(candidates: Any) -> tuple[Any, ...]:
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in values)
     if not numbers or len(values) < 2 or any(a >= b for a, b in pairwise(values)):
         raise InvalidInput(
-            f"candidates is {shown(candidates)}; give 2 to {MOST_CANDIDATES} public numbers in increasing order, such "
-            "as range(0, 101, 5)."
+            Name("candidates"),
+            f" is {shown(candidates)}; give 2 to {MOST_CANDIDATES} public numbers in increasing order, such "
+            "as range(0, 101, 5).",
         )
     return tuple(values)

@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.backends.source import Source, Statement
 from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel, shown
+from utmost.messages import Argument, Call, Code, Name, Words
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
 from utmost.queries.accuracy import After, Before
 from utmost.queries.arguments import Neighbours, Of
 from utmost.queries.options import Option
 from utmost.queries.predicate import EVERY_ROW, Where
 from utmost.queries.report.words import figures
-from utmost.queries.units import Unit
+from utmost.queries.units import FOR_PEOPLE, Unit
 from utmost.space.integers import Lattice, Moves, Unlisted
 from utmost.space.line import within
 
@@ -55,7 +56,9 @@ DROPPED = {
     "condition: do not add up or divide answers of several questions",
 }
 """Note on truncation, by where it happens: which rows of a person are used, and which answers may be compared."""
-HOW_MANY_DROPPED = "left_out asks how many people lose rows, and share_left_out which share"
+HOW_MANY_DROPPED = Words(
+    Name("left_out"), " asks how many people lose rows, and ", Name("share_left_out"), " which share"
+)
 ONE_ROW = (
     "; the row is chosen for each question among those with its condition: do not add up answers of several questions"
 )
@@ -174,7 +177,7 @@ class Question(ABC):
 
     def test(self, released: Mapping[str, Any], theta: Any, alternative: Any, confidence: Any) -> ShareFinding:
         """Test a released share against a population share theta; other queries refuse."""
-        raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
+        raise InvalidInput("only shares are tested: ask with ", Call("s.share", ...), ", then answer.test(0.5).")
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table | None:
         """The answer as an Arrow table; None for the default table of values and intervals."""
@@ -187,13 +190,20 @@ class Question(ABC):
                 "threshold, without keys, or open the session without tiers at the level of the most protected."
             )
         if self.needs_most and self.terms.unit.at_most is None:
-            example = "um.rows(at_most=20_000)" if self.terms.unit.id is None else "um.people(..., at_most=20_000)"
+            most = Code("20_000", 20_000)
+            of_rows = self.terms.unit.id is None
+            example = Call("um.rows", at_most=most) if of_rows else Call("um.people", ..., at_most=most)
             raise InvalidInput(
-                f"a {self.name} is answered among the tables of at most so many {self.terms.unit.whose}, and at_most "
-                f"was not stated; open the session with unit={example}, a public number that the table does not exceed."
+                f"a {self.name} is answered among the tables of at most so many {self.terms.unit.whose}, and ",
+                Name("at_most"),
+                " was not stated; open the session with ",
+                Argument("unit", example),
+                ", a public number that the table does not exceed.",
             )
         if self.privacy is None:
-            raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
+            raise InvalidInput(
+                "say what the answer may spend, such as ", Argument("privacy", 0.5), ": there is no default."
+            )
         self.set_fields(privacy=require_releasable(as_level(self.privacy)))
 
     def set_fields(self, **values: Any) -> None:
@@ -377,7 +387,7 @@ class Question(ABC):
             return (self.one_row_note + ONE_ROW,)
         if not self.rows_clause or self.of_people:
             return ()
-        return (f"{DROPPED[unit.truncate].format(unit.rows_each)}; {HOW_MANY_DROPPED}",)
+        return (f"{DROPPED[unit.truncate].format(unit.rows_each)}; " + HOW_MANY_DROPPED,)
 
     @property
     def of_people(self) -> bool:
@@ -398,7 +408,8 @@ class Question(ABC):
     def one_row_note(self) -> str:
         """Note on what that does to the answer, and what to ask instead."""
         rows = f"at most {self.terms.unit.rows_each}"
-        return f"of a person with several rows one takes part; of='rows' uses {rows} of each"
+        uses_rows = Words(Argument("of", "rows"), f" uses {rows} of each")
+        return "of a person with several rows one takes part; " + uses_rows
 
     @property
     def rows_each(self) -> int:
@@ -492,14 +503,23 @@ class Question(ABC):
         return f"; after limiting contributions: {', '.join(self.limits)}" if self.limits else ""
 
 
+def needs_expected_rows(name: str) -> InvalidInput:
+    """The error for a target of an answer whose error depends on how many rows there are."""
+    return InvalidInput(
+        f"the error of a {name} depends on how many rows it is made of; plan it with ",
+        Argument("expected_rows"),
+        ", a public number (or one for each key), such as ",
+        Argument("expected_rows", 1000),
+        ", and give the target again.",
+    )
+
+
 def as_of(of: Any, unit: Unit) -> Of:
     """Return `of` if it is "rows", or "people" of a table of people; refuse anything else."""
     if not isinstance(of, str) or of not in ("rows", "people"):
-        raise InvalidInput(f"of is {shown(of)}; say 'rows' or 'people'.")
+        raise InvalidInput(Name("of"), f" is {shown(of)}; say 'rows' or 'people'.")
     if of == "people" and unit.id is None:
-        raise InvalidInput(
-            "people cannot be counted where the unit is a row; open the session with unit=um.people(...)."
-        )
+        raise InvalidInput("people cannot be counted where the unit is a row; ", FOR_PEOPLE, ".")
     return "rows" if of == "rows" else "people"
 
 
@@ -594,8 +614,9 @@ def require_releasable(level: Level) -> Level:
         raise InvalidInput("privacy is infinite: nothing would be protected; give a finite epsilon.")
     if isinstance(level, ApproxDP) and size > MOST_EPSILON:
         raise InvalidInput(
-            f"privacy is {level}: above epsilon = {MOST_EPSILON} nothing is protected that matters, and exact draws "
-            f"take ever longer; give an epsilon up to {MOST_EPSILON}, such as 1."
+            Name("privacy"),
+            f" is {level}: above epsilon = {MOST_EPSILON} nothing is protected that matters, and exact draws "
+            f"take ever longer; give an epsilon up to {MOST_EPSILON}, such as 1.",
         )
     if isinstance(level, ApproxDP) and size < LEAST_EPSILON and delta == 0:
         raise InvalidInput(
@@ -624,7 +645,7 @@ def as_loss(loss: Any, choices: tuple[str, ...] = REPORTED_LOSSES) -> str:
     if isinstance(loss, str) and (loss in choices or (everything and within(loss) is not None)):
         return str.__str__(loss)
     names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if everything else "")
-    raise InvalidInput(f"loss is {shown(loss)}; say {names}.")
+    raise InvalidInput(Name("loss"), f" is {shown(loss)}; say {names}.")
 
 
 def reported_losses(loss: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from utmost.backends.source import Source, Statement, as_column
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Call, Name, Words
 from utmost.privacy import Level
 from utmost.queries.accuracy import Before
 from utmost.queries.bins import Bins, bins
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
     from utmost.design.workload import Workload
 
 MOST_EDGES = 65
-RANGES_NOTE = (
-    "people with rows in several ranges are counted by one of them; counts([...], of='people') counts everybody who "
-    "has such a row"
+RANGES_NOTE = Words(
+    "people with rows in several ranges are counted by one of them; ",
+    Call("counts", [...], of="people"),
+    " counts everybody who has such a row",
 )
 AGREE = "released are {}, and all ranges are made of these, so that ranges that meet add up to the range of both"
 
@@ -158,7 +160,9 @@ class Ranges(CellCounts):
         if len(edges.edges) > MOST_EDGES:
             raise InvalidInput(f"there are {len(edges.edges)} edges; give at most {MOST_EDGES}.")
         if self.loss != "squared":
-            raise InvalidInput(f"loss is {shown(self.loss)}; ranges are made for the least mean variance: 'squared'.")
+            raise InvalidInput(
+                Name("loss"), f" is {shown(self.loss)}; ranges are made for the least mean variance: 'squared'."
+            )
         self.set_fields(column=as_column(self.column), edges=edges.edges, of=as_of(self.of, self.terms.unit))
 
     @cached_property

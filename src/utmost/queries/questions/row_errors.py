@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_literal
+from utmost.messages import Name
 from utmost.privacy import Level
 from utmost.queries.accuracy import Before
 from utmost.queries.aggregates.aggregate import Integers, Ratio
@@ -204,8 +205,12 @@ def as_expected(rows: Any, labels: Sequence[Any], most_rows: int | None) -> str 
     largest = max(float(Fraction(size.strip("'"))) for size in sizes)
     if most_rows is not None and largest > most_rows:
         raise InvalidInput(
-            f"expected_rows is {figures(largest)}, more than the {most_rows:,} rows that at_most allows; "
-            f"give at most {most_rows:,}, or open the session with a larger at_most, or none."
+            Name("expected_rows"),
+            f" is {figures(largest)}, more than the {most_rows:,} rows that ",
+            Name("at_most"),
+            f" allows; give at most {most_rows:,}, or open the session with a larger ",
+            Name("at_most"),
+            ", or none.",
         )
     return expected
 
@@ -213,23 +218,28 @@ def as_expected(rows: Any, labels: Sequence[Any], most_rows: int | None) -> str 
 def _by_key(rows: Mapping[Any, Any] | list[Any], labels: Sequence[Any]) -> list[Any]:
     """Return expected rows in the order of the keys."""
     if not labels:
-        raise InvalidInput(f"expected_rows is {shown(rows)}; give one number, such as 1000: there are no public keys.")
+        raise InvalidInput(
+            Name("expected_rows"), f" is {shown(rows)}; give one number, such as 1000: there are no public keys."
+        )
     if isinstance(rows, Mapping):
         missing = [label for label in labels if label not in rows]
         if missing:
             raise InvalidInput(
-                f"expected_rows has no number for the key {shown(missing[0])}; give one for each key, or "
-                "one number for all."
+                Name("expected_rows"),
+                f" has no number for the key {shown(missing[0])}; give one for each key, or one number for all.",
             )
         label_set = set(labels)
         unknown = [label for label in rows if label not in label_set]
         if unknown:
             raise InvalidInput(
-                f"expected_rows has a number for {shown(unknown[0])}, which is none of the keys; leave it out."
+                Name("expected_rows"),
+                f" has a number for {shown(unknown[0])}, which is none of the keys; leave it out.",
             )
         rows = [rows[label] for label in labels]
     if len(rows) != len(labels):
-        raise InvalidInput(f"expected_rows has {len(rows)} numbers for {len(labels)} keys; give one for each.")
+        raise InvalidInput(
+            Name("expected_rows"), f" has {len(rows)} numbers for {len(labels)} keys; give one for each."
+        )
     return rows
 
 

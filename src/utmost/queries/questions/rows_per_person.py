@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
+from utmost.messages import Call
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import with_ids
 from utmost.queries.expressions import values as made
@@ -61,7 +62,9 @@ class RowsPerPerson(CellCounts):
         super().__post_init__()
         self.set_fields(loss=as_loss(self.loss))
         if self.terms.unit.id is None:
-            raise InvalidInput("every row is a unit of its own here; ask how many rows people have of um.people(...).")
+            raise InvalidInput(
+                "every row is a unit of its own here; ask how many rows people have of ", Call("um.people", ...), "."
+            )
         self.set_fields(largest=as_whole(self.largest, "largest", 1, MOST_LARGEST))
 
     @property

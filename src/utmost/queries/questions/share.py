@@ -16,6 +16,7 @@ from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number as AnyNumber
 from utmost.mechanism.sampling import uniform_integer
+from utmost.messages import Argument, Call, Code, Name, Words
 from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.contributions import ones, statement
 from utmost.queries.options import CONDITION, OF, Option, read_whole
@@ -36,11 +37,12 @@ OF_SHARES = ("absolute", "squared")
 AMONG = Option(
     "among",
     "How many rows or people there are; public.",
-    "--among, the public number of rows, such as --among 20000",
+    Words(Name("among"), ", the public number of rows, such as ", Argument("among", 20000)),
     "How many rows there are (public)",
     required=True,
     read=read_whole,
 )
+EXAMPLE = Call("s.share", "age >= 65", among=Code("20_000", 20_000), privacy=0.5)
 
 
 @dataclass(frozen=True)
@@ -96,18 +98,25 @@ class Share(Question):
         if isinstance(self.among, bool) or not isinstance(self.among, int) or not 1 <= self.among <= most:
             opened = "" if unit.at_most is None else ", which the session was opened for"
             raise InvalidInput(
-                f"among is {shown(self.among)}; give the public number of {self.of}, at least 1 and at most "
-                f"{most}{opened}."
+                Name("among"),
+                f" is {shown(self.among)}; give the public number of {self.of}, at least 1 and at most {most}{opened}.",
             )
         if not self.where:
-            raise InvalidInput("a share needs a condition, such as s.share('age >= 65', among=20_000, privacy=0.5).")
+            raise InvalidInput("a share needs a condition, such as ", EXAMPLE, ".")
         if self.terms.neighbours == "add-remove":
             raise InvalidInput(
-                "with neighbours='add-remove' the number of rows is private, and a share of a public number is not "
-                "defined; open the session with neighbours='replace', or ask for s.counts([...])."
+                "with ",
+                Argument("neighbours", "add-remove"),
+                " the number of rows is private, and a share of a public number is not defined; open the session with ",
+                Argument("neighbours", "replace"),
+                ", or ask for ",
+                Call("s.counts", [...]),
+                ".",
             )
         if self.rows_each > 1:
-            raise InvalidInput("a person has several rows here; ask for the share of people: of='people'.")
+            raise InvalidInput(
+                "a person has several rows here; ask for the share of people: ", Argument("of", "people"), "."
+            )
 
     @property
     def step(self) -> Fraction:

@@ -19,9 +19,10 @@ from utmost.queries.arguments import Of
 from utmost.queries.contributions import people_by_loss
 from utmost.queries.options import ANY_CONDITION
 from utmost.queries.questions.integer_limits import is_near_end
-from utmost.queries.questions.question import Question, as_loss, question_in_words, reported_losses
+from utmost.queries.questions.question import Question, as_loss, needs_expected_rows, question_in_words, reported_losses
 from utmost.queries.questions.row_errors import LISTED, SIZES
 from utmost.queries.questions.share import OF_SHARES
+from utmost.queries.units import FOR_PEOPLE
 from utmost.space.integers import Lattice
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ class ShareLeftOut(Question):
         super().__post_init__()
         self.set_fields(loss=as_loss(self.loss, OF_SHARES))
         if self.terms.unit.id is None:
-            raise InvalidInput(
-                "no rows are dropped where the unit is a row; open the session with unit=um.people(...)."
-            )
+            raise InvalidInput("no rows are dropped where the unit is a row; ", FOR_PEOPLE, ".")
 
     @property
     def words(self) -> str:
@@ -127,10 +126,7 @@ class ShareLeftOut(Question):
 
     def require_expected_rows(self) -> NoReturn:
         """Refuse an error target: the number of people with rows is not known in advance."""
-        raise InvalidInput(
-            f"the error of a {self.name} depends on how many rows it is made of; plan it with expected_rows=, a "
-            "public number (or one for each key), such as expected_rows=1000, and give the target again."
-        )
+        raise needs_expected_rows(self.name)
 
     def before(self) -> Before:
         largest, least = self.losses_at(0)[self.loss], self.losses_at(0.5)[self.loss]

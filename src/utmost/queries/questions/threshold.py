@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
+from utmost.messages import Name
 from utmost.queries.arguments import Of, plain
 from utmost.queries.options import ANY_CONDITION, AT_LEAST, BY, OF
 from utmost.queries.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
@@ -55,8 +56,9 @@ class Threshold(Choice):
             border = 0
         if not 1 <= border <= self.scores.space.last:
             raise InvalidInput(
-                f"at_least is {shown(self.at_least)}; give a whole number from 1 to {self.scores.space.last}, the most "
-                "there can be: the answer to any other is public."
+                Name("at_least"),
+                f" is {shown(self.at_least)}; give a whole number from 1 to {self.scores.space.last}, the most "
+                "there can be: the answer to any other is public.",
             )
         self.set_fields(at_least=border)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from utmost.backends.source import Source, Statement, as_column
 from utmost.errors import InvalidInput
+from utmost.messages import Argument, Name, Words
 from utmost.queries.accuracy import Before
 from utmost.queries.arguments import Of
 from utmost.queries.bins import as_bins, labels_of, public_of
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
     from utmost.privacy import Level
     from utmost.solution import Solution
 
-K = Option("k", "How many are named.", "--k, such as --k 10", "How many are named", required=True, read=read_whole)
+K = Option(
+    "k",
+    "How many are named.",
+    Words(Name("k"), ", such as ", Argument("k", 10)),
+    "How many are named",
+    required=True,
+    read=read_whole,
+)
 GIVEN = ", nothing more than the expected recall is known of who is missed"
 
 
@@ -163,7 +171,7 @@ class Top(Choice):
         candidates = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
         if not 1 <= (k := as_k(self.k)) <= len(candidates):
             raise InvalidInput(
-                f"k is {k}, and there are {len(candidates)} candidates; name 1 to {len(candidates)} of them."
+                Name("k"), f" is {k}, and there are {len(candidates)} candidates; name 1 to {len(candidates)} of them."
             )
         self.set_fields(column=column, candidates=candidates, k=k, of=as_of(self.of, self.terms.unit))
 

@@ -15,6 +15,7 @@ from itertools import islice
 import numpy as np
 
 from utmost.exact import as_plain
+from utmost.messages import spelled_as
 from utmost.queries.answers import Answer
 from utmost.queries.report.pictures import bars, belief, curve_of
 from utmost.queries.report.promise import promises
@@ -32,7 +33,7 @@ from utmost.queries.report.words import (
     show_one,
     times_rows,
 )
-from utmost.queries.spelling import PAGE, spelled
+from utmost.queries.spelling import PAGE
 
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ddd;--ours:#4271ae;--others:#b8bcc4}"
@@ -110,7 +111,7 @@ def _section(answer: Answer, alone: bool) -> str:
         (after_label(answer.after), _after(answer)),
         ("expected error", _before(answer)),
         ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
-        *(("Note", spelled(note, PAGE)) for note in _notes(answer)),
+        *(("Note", note) for note in _notes(answer)),
     ]
     proved = [
         (
@@ -131,16 +132,14 @@ def _section(answer: Answer, alone: bool) -> str:
 
 def _notes(answer: Answer) -> list[str]:
     """Notes about the query, the columns and the account."""
-    return [
-        note
-        for note in (
-            *answer.question.notes_with_truncation,
-            answer.outside_note,
-            *answer.readings,
-            answer.ledger.other_table,
-        )
-        if note
-    ]
+    notes = (
+        *answer.question.notes_with_truncation,
+        answer.outside_note,
+        *answer.readings,
+        answer.ledger.other_table,
+    )
+    with spelled_as(PAGE):
+        return [str(note) for note in notes if note]
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import as_literal
+from utmost.messages import Argument, Call, Code, Name, Words
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.integers import Holders
@@ -71,7 +72,9 @@ def best_keys(
         require_line_loss(loss)
     if space.changes > MOST_CHANGES:
         raise InvalidInput(
-            f"one neighbour changes {space.changes} keys; at most {MOST_CHANGES} can be hidden: lower keys_each."
+            f"one neighbour changes {space.changes} keys; at most {MOST_CHANGES} can be hidden: lower ",
+            Name("keys_each"),
+            ".",
         )
     spent: tuple[Level, ...] = (level,) if space.numbers is None else shares(level, share)
     law = best_law(space.changes, spent[0])
@@ -97,16 +100,27 @@ def require_delta(level: Level) -> ApproxDP | ApproxGaussianDP:
         return level
     if isinstance(level, ApproxGaussianDP) and level.mu != math.inf:
         return level
-    remedy = "an (epsilon, delta) level, such as um.ApproxDP(1, 1e-6)"
+    delta = Code("1e-6", 1e-6)
+    remedy = Words("an (epsilon, delta) level, such as ", Call("um.ApproxDP", 1, delta))
     if isinstance(level, GaussianDP) and level.mu != math.inf:
-        remedy = f"it a delta for the keys, such as um.ApproxGaussianDP({as_literal(level.mu)}, 1e-6)"
+        remedy = Words("it a delta for the keys, such as ", _gaussian(level.mu, delta))
     if isinstance(level, ZCDP) and level.rho != math.inf:
         mu = _root(2 * Fraction(level.rho), 10**6)
-        remedy = f"a Gaussian level with a delta, such as um.ApproxGaussianDP({as_literal(mu)}, 1e-6), which implies it"
+        remedy = Words("a Gaussian level with a delta, such as ", _gaussian(mu, delta), ", which implies it")
     raise UnsupportedLevel(
-        f"privacy is {level}: at a level without a delta, a key that one unit alone holds is never shown, and so none "
-        f"is. Give {remedy}, or list the keys: by=um.keys(...)."
+        Name("privacy"),
+        f" is {level}: at a level without a delta, a key that one unit alone holds is never shown, and so none "
+        "is. Give ",
+        remedy,
+        ", or list the keys: ",
+        Argument("by", Call("um.keys", ...)),
+        ".",
     )
+
+
+def _gaussian(mu: Fraction | float, delta: Code) -> Call:
+    """How a Gaussian level with a delta is written."""
+    return Call("um.ApproxGaussianDP", Code(f"{as_literal(mu)}", float(mu)), delta)
 
 
 def shares(level: ApproxDP | ApproxGaussianDP, share: Fraction = HALF) -> tuple[Level, Level]:

@@ -15,6 +15,7 @@ from utmost.exact import LEAST, Enclosed, ExpSum, Number, as_rational, endpoints
 from utmost.exact.citations import cites
 from utmost.mechanism.certification import MOST_MOVED, sample_from
 from utmost.mechanism.sampling import WORD
+from utmost.messages import Argument
 from utmost.privacy import GaussianDP, Level, as_level
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges, per_edge
@@ -274,7 +275,9 @@ def _floor(floor: Number | None, single: Level | None) -> float:
     if least == 0 and (single is None or single.upper(0.0) == 0):
         raise NeedsFloor(
             "a known point of probability 0 binds at any distance under this level, so the search would never stop; "
-            "pass floor=, a public lower bound on both probabilities at every known point."
+            "pass ",
+            Argument("floor"),
+            ", a public lower bound on both probabilities at every known point.",
         )
     return least
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput, NotBoundaryHitting
 from utmost.exact import LEAST, Number, as_rational
 from utmost.exact.arrays import Floats
+from utmost.messages import Argument
 from utmost.space import Space
 from utmost.space.sparse import csr_array, maximum_bipartite_matching
 
@@ -203,7 +204,9 @@ def as_truth(space: Space, truth: Any, outputs: Outputs) -> Truth:
         position = next(i for i, t in enumerate(aligned) if not isinstance(t, Hashable) or t not in number)
         raise InvalidInput(
             f"the truth at {space.points[position]!r} is {aligned[position]!r}, which is neither {outputs[0]!r} nor "
-            f"{outputs[1]!r}; mend it, or pass outputs=."
+            f"{outputs[1]!r}; mend it, or pass ",
+            Argument("outputs"),
+            ".",
         ) from None
 
 

@@ -26,6 +26,7 @@ from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.sampling import WORD
 from utmost.mechanism.violations import growth_floor
+from utmost.messages import Argument
 from utmost.privacy import ApproxDP, level_from_json, promise_in_words, require_accepted
 from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
@@ -263,8 +264,10 @@ class Survey:
         """
         if self.other is None:
             raise InvalidInput(
-                "a column may hold nulls and values that are not listed, and an error would tell; make the survey with "
-                "other=, the category that stands for them."
+                "a column may hold nulls and values that are not listed, and an error would tell; make the survey "
+                "with ",
+                Argument("other"),
+                ", the category that stands for them.",
             )
         require_accepted(self.level, accept)
         sets = self._draw(positions_of(column, lambda value: self._find(value, strict=False)))

@@ -13,6 +13,7 @@ import numpy as np
 
 from utmost.errors import SolverFailed, TooLarge
 from utmost.exact.arrays import Floats, Integers
+from utmost.messages import Argument, Words
 from utmost.space.sparse import coo_array, csr_array, hstack
 from utmost.theory.linear_program import TIGHT
 from utmost.theory.multiparty.design.average import accuracy_bound, accuracy_by_state, best_answers, carry
@@ -70,8 +71,9 @@ def _by_columns(groups: Groups, table: Floats) -> Rule:
     states, shifted = groups.grid.size, table - table.min()
     if states > MOST_STATES:
         raise TooLarge(
-            f"the worst case over {states} states is too large a linear program; use criterion='average', fewer "
-            "parties, or equal levels and a function of the count."
+            f"the worst case over {states} states is too large a linear program; use ",
+            Argument("criterion", "average"),
+            ", fewer parties, or equal levels and a function of the count.",
         )
     prices = best = groups.evenly()
     least, columns, rules = np.inf, list[Floats](), list[Integers]()
@@ -91,8 +93,12 @@ def _by_columns(groups: Groups, table: Floats) -> Rule:
             break
     if least - worst > NOT_CLOSED * max(1.0, abs(worst)):
         raise SolverFailed(
-            f"the worst case over {states} states was not found in {MOST_ROUNDS} rounds (it lies between {worst:.6g} "
-            f"and {least:.6g}); use criterion='average', or fewer parties."
+            Words(
+                f"the worst case over {states} states was not found in {MOST_ROUNDS} rounds (it lies between "
+                f"{worst:.6g} and {least:.6g}); use ",
+                Argument("criterion", "average"),
+                ", or fewer parties.",
+            )
         )
     chances_of_rule = np.zeros((table.shape[1], groups.transcripts()))
     for share, answers in zip(shares, rules, strict=True):

@@ -13,6 +13,7 @@ from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
 from utmost.mechanism.decaying_columns import DecayingMechanism, is_path
+from utmost.messages import Argument
 from utmost.privacy import ApproxDP
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.solution.phrases import Phrase
@@ -133,7 +134,9 @@ def optimal(
     if method == "tight-constraints":
         raise InvalidInput(
             "tight constraints are optimal for zero-one loss on average under a regular prior; the prior is not "
-            "regular, the loss another one, or they do not exist here. Use method='auto'."
+            "regular, the loss another one, or they do not exist here. Use ",
+            Argument("method", "auto"),
+            ".",
         )
     table = loss_table(loss, space.points, space.points)
     if method in ("auto", "geometric"):
@@ -238,7 +241,9 @@ def _solve(
     generate = method == "columns" or (method == "auto" and n > FEW and pure and not worst)
     if generate and (worst or not pure):
         raise UnsupportedLevel(
-            "columns are generated for pure levels and an average loss; use method='linear-program'."
+            "columns are generated for pure levels and an average loss; use ",
+            Argument("method", "linear-program"),
+            ".",
         )
     if n > (MOST if generate else MOST // 10):
         raise TooLarge(
