@@ -5,14 +5,14 @@ from functools import cache
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting, sort_of, sorts
+from oracles.questions import QueryMaker, Setting, sort_of, sorts
 from scipy import stats
 
 import utmost as um
 from utmost.backends import opening
 from utmost.queries.accuracy import BY_LAW
 from utmost.queries.questions.top_found import TopFound
-from utmost.queries.units_per_key import Found
+from utmost.queries.units_per_key import KeyTotals
 
 FAILS = 1e-7
 ROWS, SECRET = 240, b"s" * 32
@@ -135,7 +135,7 @@ WITHOUT = {
 
 def make(asked, level, neighbours="replace", unit=None):
     """A question about the table."""
-    return asked(Asking(Setting(opened(), unit or um.rows(at_most=ROWS), neighbours)), level)
+    return asked(QueryMaker(Setting(opened(), unit or um.rows(at_most=ROWS), neighbours)), level)
 
 
 @cache
@@ -169,7 +169,7 @@ def check(made, draws, exact=None):
     """Over draws at this table, each interval holds the truth in 95 % of the times that it is stated, or more."""
     question, point = made.question, made.private_point(SECRET)
     if exact is None:  # without noise
-        exact = TRUE_KEYS[question.name] if isinstance(point, Found) else question.value(question.released(point))
+        exact = TRUE_KEYS[question.name] if isinstance(point, KeyTotals) else question.value(question.released(point))
     truths = exact if isinstance(exact, dict) else {question.name: exact}
     stated, held = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
     for _ in range(draws):

@@ -162,7 +162,7 @@ OF_PYTHON_ALONE = {
     "queries/audits.py": "um.audit",
     "queries/found_keys.py": "keys to be found, as text",
     "queries/rows_suggestion.py": "s.suggest_rows_each",
-    "queries/session.py": "s.batch and s.smallest_privacy",
+    "queries/budgeted_queries.py": "s.batch and s.smallest_privacy",
     "theory/multiparty/design/talk.py": "um.multiparty.conversation",
     "theory/priors/design/optimum.py": "um.finite.regularity",
     "theory/rainbow/design/boundaries.py": "um.binary",

@@ -18,7 +18,7 @@ from utmost.backends.source import arrow_types, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational, as_whole, is_digits
 from utmost.messages import Call, Code, Name, Words
-from utmost.queries.keys import Keys, named
+from utmost.queries.keys import Keys, english_list
 
 DEST = Code('"dest"', "dest")
 EXAMPLE = Call("um.discover", DEST)
@@ -55,7 +55,7 @@ class Discover:
         return {"discover": list(self.columns), "keys_each": self.keys_each, **share}
 
     def __str__(self) -> str:
-        return f"keys of {named(self.columns)}, found privately"
+        return f"keys of {english_list(self.columns)}, found privately"
 
 
 def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discover:

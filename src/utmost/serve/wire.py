@@ -22,13 +22,13 @@ from utmost.exact import Amount
 from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE, canonical_text
 from utmost.privacy import Level, as_level, level_from_json
-from utmost.privacy.written import read_level
+from utmost.privacy.level_text import read_level
 from utmost.queries.arguments import listed, plain
-from utmost.queries.asking import Questions
 from utmost.queries.bins import Bins, bins
-from utmost.queries.budget import Budget, asked, levels_of
+from utmost.queries.budget import Budget, levels_of, query_in_words
 from utmost.queries.found_keys import Discover, discover_from_public
 from utmost.queries.keys import Keys, keys, keys_from_public
+from utmost.queries.methods import parameters_of
 from utmost.queries.questions import BY_KEYS_ALONE, QUESTIONS, Kind
 
 UNSENT = "a server takes conditions as SQL text, such as 'age >= 65', and everything else as texts, numbers and lists"
@@ -59,13 +59,6 @@ class Query:
     def text(self) -> str:
         """The canonical text of the query."""
         return canonical_text(self.plain)
-
-
-def parameters_of(name: str) -> dict[str, inspect.Parameter]:
-    """The parameters of a question's method."""
-    parameters = dict(inspect.signature(getattr(Questions, name)).parameters)
-    parameters.pop("self")
-    return parameters
 
 
 def read_query(content: Any) -> Query:
@@ -237,7 +230,7 @@ def write_entry(entry: Entry) -> dict[str, Any]:
         "levels": [level.to_json() for level in levels],
         "together": isinstance(entry.level, tuple),
         "cost": {name: amount.to_json() for name, amount in entry.cost.items()},
-        "words": f"{levels_of(entry)}  {asked(entry)}",
+        "words": f"{levels_of(entry)}  {query_in_words(entry)}",
         "question": entry.question,
         "state": entry.state,
         "head": entry.head,

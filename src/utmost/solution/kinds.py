@@ -18,7 +18,7 @@ from utmost.solution.phrases import Template
 from utmost.solution.statements import Account, Statement
 
 if TYPE_CHECKING:
-    from utmost.theory.verify_chains import Evidence, Outcome
+    from utmost.theory.verify_evidence import Evidence, Outcome
 
 Claim: TypeAlias = Literal["theorem", "bound", "unproved"]
 

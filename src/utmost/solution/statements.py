@@ -30,7 +30,7 @@ Account: TypeAlias = tuple[Phrase, ...]
 """The phrases in which a solver gives account of its work; nothing that is proved depends on them."""
 
 
-class Words(NamedTuple):
+class Wording(NamedTuple):
     """The words of a certificate, as texts."""
 
     quantity: str
@@ -65,12 +65,12 @@ class Statement:
     scope: str = ""
 
     @property
-    def words(self) -> Words:
+    def words(self) -> Wording:
         """The statement in words."""
         reason = s.SCOPED(self.scope, self.reason) if self.scope else self.reason
-        return Words(str(self.quantity), str(reason), str(self.method), tuple(map(str, self.notes)))
+        return Wording(str(self.quantity), str(reason), str(self.method), tuple(map(str, self.notes)))
 
-    def differing(self, words: Words) -> list[str]:
+    def differing(self, words: Wording) -> list[str]:
         """The parts of some words that are not those of the statement, in the wording of any version."""
         same = {
             "quantity": words.quantity in _wordings(self.quantity),
@@ -92,7 +92,7 @@ def _wordings(phrase: Phrase | None) -> set[str]:
     return set() if phrase is None else {str(phrase), str(older(phrase))}
 
 
-def read_account(words: Words, templates: tuple[Template, ...]) -> Account:
+def read_account(words: Wording, templates: tuple[Template, ...]) -> Account:
     """The solver's account in the words of a file: the phrases of these templates."""
     return tuple(
         replace(phrase, template=template)
@@ -301,7 +301,7 @@ def quantiles_of_cdf(problem: Any, mechanism: Any, claim: str, evidence: Any, ac
 def number(problem: Any, mechanism: Any, claim: str, evidence: Any, account: Account) -> Statement:
     """One number on a line."""
     quantity = (s.LOSS_ANYWHERE if problem.data["unbiased"] else s.LOSS_UNDER_PRIOR)(problem.data["loss"])
-    reasons = s.NUMBER if problem.space.bounded else s.UNBOUNDED
+    reasons = s.NUMBER if problem.space.is_bounded else s.UNBOUNDED
     reason = s.OPEN_ON_LINE if claim == "unproved" else reasons[evidence["proof"]]
     notes = (s.CUT_OFF(),) if mechanism.is_cut_off else ()
     scope = "" if problem.space.extends_to_tables or reason in s.NOT_OF_MECHANISMS else s.THIS_NUMBER
@@ -330,7 +330,7 @@ def vector(problem: Any, mechanism: Any, claim: str, evidence: Any, account: Acc
 
 def _vector_reason(space: Any, level: Any, loss: str, evidence: Mapping[str, Any]) -> Phrase:
     """The argument that bounds the loss of one integer of a vector, by the evidence."""
-    rest, domain = bool(evidence.get("rest", False)), s.RANGE if space.bounded else s.LATTICE
+    rest, domain = bool(evidence.get("rest", False)), s.RANGE if space.is_bounded else s.LATTICE
     is_whole = space.moves == "sum-zero" and space.dimension > 2
     if "away" in evidence:
         return (s.WITH_REST_AWAY if rest else s.SUMMED_AWAY)(evidence["away"])

@@ -30,26 +30,18 @@ from utmost.exact import as_plain, as_whole
 from utmost.messages import Argument, Call, Code, Name, Words
 from utmost.privacy import ApproxDP, Level
 from utmost.queries.accuracy import CONFIDENCE, After, Before
-from utmost.queries.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates, Integers, Ratio, Setting
+from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers, Ratio, Setting
 from utmost.queries.contributions import digits_for, from_digits, in_digits
 from utmost.queries.group_bounds import GroupBounds
 from utmost.queries.groups import LARGEST, bounded_statement, grouped_statement
-from utmost.queries.keys import Keys, named, require_keys
+from utmost.queries.keys import Keys, english_list, require_keys
+from utmost.queries.losses import ERROR_LOSSES, as_loss, loss_in_unit, losses_in_unit, reported_losses, with_rounding
 from utmost.queries.questions.alternatives import noise_alternatives, number_alternatives
 from utmost.queries.questions.integer_limits import clip_to, is_near_end
 from utmost.queries.questions.priors import prior_name, prior_text, require_unbiased
-from utmost.queries.questions.question import (
-    Question,
-    as_loss,
-    as_of,
-    in_units,
-    loss_in_unit,
-    needs_expected_rows,
-    question_in_words,
-    reported_losses,
-    with_rounding,
-)
+from utmost.queries.questions.question import Question, as_of, needs_expected_rows
 from utmost.queries.questions.row_errors import RowErrors, as_expected
+from utmost.queries.report.words import question_in_words
 from utmost.queries.rounding_steps import DESIGN_UNITS
 from utmost.space.integers import Lattice
 from utmost.space.line import Line, cost, line_prior
@@ -180,7 +172,7 @@ class AggregateQuery(Question):
         return digits_for(max(map(abs, self.statistic.range)), rows)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        return source.statement(self.statistic.relation(source, self.bounded_unit, self.where.given, secret))
+        return source.statement(self.statistic.relation(source, self.bounded_unit, self.where.text, secret))
 
     # ---- errors ----
 
@@ -267,8 +259,9 @@ class AggregateQuery(Question):
             return self.row_errors.expected_losses()
         losses = reported_losses(self.loss)
         ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
-        compared = in_units({"Utmost": ours, **self.alternatives(losses)}, losses, self.step)
-        return with_rounding(compared, self.off_by_rounding)
+        compared = {"Utmost": ours, **self.alternatives(losses)}
+        in_unit = {name: losses_in_unit(by_loss, self.step, losses) for name, by_loss in compared.items()}
+        return with_rounding(in_unit, self.off_by_rounding)
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
         """Expected losses of the standard noises, in steps, by name and loss."""
@@ -341,7 +334,7 @@ class OneNumber(AggregateQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        unbiased = require_unbiased(self.unbiased) or not self.space.bounded  # no best guess without a bounded range
+        unbiased = require_unbiased(self.unbiased) or not self.space.is_bounded  # no best guess without a bounded range
         self.set_fields(prior=line_prior(self.space, self.prior), unbiased=unbiased)
 
     @property
@@ -411,7 +404,7 @@ class OneNumber(AggregateQuery):
         number, mechanism = released[self.name], self.solution.mechanism
         low, high = mechanism.interval(number, CONFIDENCE)
         least = self.statistic.least
-        if not self.space.bounded and least is not None:  # the true number is never below, so coverage stays
+        if not self.space.is_bounded and least is not None:  # the true number is never below, so coverage stays
             low, high = max(low, least), max(high, least)
         rounding = self.statistic.rounding
         ends = {self.name: (as_plain(low * self.step - rounding), as_plain(high * self.step + rounding))}
@@ -481,7 +474,7 @@ class SeveralSums(AggregateQuery):
 
     @property
     def losses_designed_for(self) -> tuple[str, ...]:
-        return OF_RATIOS
+        return ERROR_LOSSES
 
     @property
     def words(self) -> str:
@@ -654,7 +647,7 @@ class ByKeys(AggregateQuery):
     @property
     def truncation_notes(self) -> tuple[str, ...]:
         bounds, once_per_table = self.bounds, self.terms.unit.truncate == "table"
-        if not bounds.stated:
+        if not bounds:
             return super().truncation_notes
         if self.of_people:
             choice_clause = (
@@ -690,9 +683,9 @@ class ByKeys(AggregateQuery):
         return sketch_vector(self.space, self.privacy, self.loss, independent=self.statistic.independent)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = dict(zip(self.statistic.parts, self.statistic.contributions(source, self.where.given), strict=True))
+        rows = dict(zip(self.statistic.parts, self.statistic.contributions(source, self.where.text), strict=True))
         rows = in_digits(rows, self.digits)
-        if self.bounds.stated:
+        if self.bounds:
             arguments = (self.terms.unit, self.rows_each, self.by, rows, secret, self.bounds, self.of_people)
             return bounded_statement(source, *arguments)
         return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
@@ -740,10 +733,10 @@ class ByKeys(AggregateQuery):
         return self.too_many_rows(after) or is_near_end(numbers, half_width, self.space)
 
     def plain_value(self, value: Any) -> Any:
-        return [[*key, number] for key, number in zip(self.by.written, value.values(), strict=True)]
+        return [[*key, number] for key, number in zip(self.by.plain_keys, value.values(), strict=True)]
 
     def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        labelled_keys = zip(self.by.labels, self.by.written, strict=True) if intervals else ()
+        labelled_keys = zip(self.by.labels, self.by.plain_keys, strict=True) if intervals else ()
         return [[*key, *intervals[label]] for label, key in labelled_keys if label in intervals]
 
     @property
@@ -756,7 +749,7 @@ class ByKeys(AggregateQuery):
     def words(self) -> str:
         clamped = f", {self.clamping_in_words}" if self.clamping_in_words else ""
         return question_in_words(
-            f"{self.statistic.phrase} by {named(self.by.names)}{clamped}", self.where, self.rows_clause
+            f"{self.statistic.phrase} by {english_list(self.by.names)}{clamped}", self.where, self.rows_clause
         )
 
     @property

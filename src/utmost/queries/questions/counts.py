@@ -12,17 +12,20 @@ that any of their rows meets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.backends.source import Source, Statement
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
+from utmost.messages import Name
+from utmost.queries.arguments import plain
 from utmost.queries.cells import condition_cells, people_in_first_cell, tally_statement
 from utmost.queries.contributions import ones, people_with_any, statement
+from utmost.queries.losses import as_loss
 from utmost.queries.options import CONDITIONS, OF
-from utmost.queries.predicate import Where, where_from_text
+from utmost.queries.predicate import Where, as_where, where_from_text
 from utmost.queries.predicate.relations import OVERLAPPING, Relation, relation
 from utmost.queries.questions.cell_counts import (
     NOISY_TOTAL,
@@ -34,7 +37,7 @@ from utmost.queries.questions.cell_counts import (
     total_of,
 )
 from utmost.queries.questions.nested import MAY_FALL, nested_strategy, running_counts
-from utmost.queries.questions.question import as_loss, as_of
+from utmost.queries.questions.question import as_of
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
@@ -144,12 +147,35 @@ class Counts(CellCounts):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         if self.relation.kind == "overlapping":
-            rows = {f"c{i}": ones(source, where.given) for i, where in enumerate(self.conditions.values())}
+            rows = {f"c{i}": ones(source, where.text) for i, where in enumerate(self.conditions.values())}
             if self.by_any_row:
                 return people_with_any(source, self.bounded_unit, rows)
             return statement(source, self.bounded_unit, self.rows_each, rows, secret)
-        wheres = [self.conditions[name].given for name in self.chain or self.names]
+        wheres = [self.conditions[name].text for name in self.chain or self.names]
         cells = condition_cells(source, wheres, self.total == "published")
         if self.by_any_row:
             return people_in_first_cell(source, self.bounded_unit, cells)
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, None, secret)
+
+
+def named_conditions(conditions: Any, source: Source) -> dict[str, Where]:
+    """Conditions by name: as they are named, or by their own text."""
+    is_mapping = isinstance(conditions, Mapping)
+    if not is_mapping and (isinstance(conditions, str) or not isinstance(conditions, Sequence)):
+        raise InvalidInput(
+            Name("conditions"), f" is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"]."
+        )
+    listed = list(conditions.values() if is_mapping else conditions)
+    if any(condition is None for condition in listed):
+        raise InvalidInput(
+            "a condition is None; name the rows it is about, or count all rows with session.count(None)."
+        )
+    wheres = [as_where(condition, source) for condition in listed]
+    texts = (text.strip() if isinstance(text, str) else str(where) for text, where in zip(listed, wheres, strict=True))
+    names = [plain(name) for name in conditions] if is_mapping else list(texts)
+    if not all(isinstance(name, str) and name.strip() for name in names):
+        raise InvalidInput("a condition's name is no text; name each by a text, such as {'old': 'age >= 65'}.")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidInput(f"{shown(twice)} is listed twice; list every condition once.")
+    return dict(zip(names, wheres, strict=True))

@@ -20,9 +20,9 @@ from utmost.queries.accuracy import Before
 from utmost.queries.contributions import Contribution, ones, statement, votes
 from utmost.queries.groups import grouped_statement
 from utmost.queries.keys import Keys
+from utmost.queries.losses import as_loss
 from utmost.queries.predicate import Where
 from utmost.queries.questions.alternatives import tails
-from utmost.queries.questions.question import as_loss
 from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection, under_prior
 from utmost.queries.questions.tiered import TieredDecision, TieredSum, require_uniform
 from utmost.queries.units import Unit
@@ -85,7 +85,7 @@ class RowSum(Scores):
         return grouped_statement(source, unit, rows_each, keys, self._contributions(source), secret)
 
     def _contributions(self, source: Source) -> dict[str, Contribution]:
-        return {"yes": self.summand.contribution(source, self.where.given)}
+        return {"yes": self.summand.contribution(source, self.where.text)}
 
     def point(self, engine_result: Mapping[str, int]) -> int:
         return self.space.clamp(engine_result["yes"])

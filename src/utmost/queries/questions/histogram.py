@@ -14,6 +14,7 @@ from utmost.messages import Name
 from utmost.queries.arguments import plain
 from utmost.queries.bins import Bins, as_bins, labels_of, public_of
 from utmost.queries.cells import as_categories, category_cells, tally_statement
+from utmost.queries.losses import as_loss
 from utmost.queries.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
 from utmost.queries.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
 from utmost.queries.questions.cell_counts import (
@@ -24,7 +25,8 @@ from utmost.queries.questions.cell_counts import (
     Total,
     total_of,
 )
-from utmost.queries.questions.question import as_loss, as_of, question_in_words
+from utmost.queries.questions.question import as_of
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice, Moves
 
 PUBLISHED = "the cells hold every row, so their sum, how many rows there are, is published with them"
@@ -128,7 +130,7 @@ class Histogram(CellCounts):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, dict(self.categories), self.other is not None)
-        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.text, secret)
 
 
 def _of_column(column: str, categories: Any) -> Any:

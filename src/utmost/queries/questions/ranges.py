@@ -22,9 +22,11 @@ from utmost.privacy import Level
 from utmost.queries.accuracy import Before
 from utmost.queries.bins import Bins, bins
 from utmost.queries.cells import category_cells, tally_statement
+from utmost.queries.losses import as_loss
 from utmost.queries.options import COLUMN, EDGES, OF, WHERE
 from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts, CellStrategy
-from utmost.queries.questions.question import as_loss, as_of, question_in_words
+from utmost.queries.questions.question import as_of
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
@@ -209,7 +211,7 @@ class Ranges(CellCounts):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, {self.column: Bins(self.edges)}, other=False)
-        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.text, secret)
 
     def plain_value(self, value: Any) -> Any:
         return {name: str(number) for name, number in value.items()}

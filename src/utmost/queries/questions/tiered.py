@@ -21,9 +21,10 @@ from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import Contribution, ones, require_id, statement
 from utmost.queries.expressions.values import case, compare, least_over, literal
+from utmost.queries.losses import as_loss, reported_losses
 from utmost.queries.predicate import EVERY_ROW, Where, as_condition
 from utmost.queries.questions.priors import require_unbiased
-from utmost.queries.questions.question import Question, as_loss, as_of, reported_losses
+from utmost.queries.questions.question import Question, as_of
 from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection
 from utmost.queries.units import Unit
 from utmost.space.integers import Tiers
@@ -71,7 +72,7 @@ class TieredSum(Scores):
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         """The statement for the sums: every row is added to that of its tier."""
-        row = self.contribution(source, self.where.given)
+        row = self.contribution(source, self.where.text)
         require_id(source, self.unit.id)
         tiers = [(as_condition(tier.where, source), literal(place)) for place, tier in enumerate(self.unit.tiers)]
         first = case(tiers, literal(len(tiers)))
@@ -99,7 +100,7 @@ def require_uniform(space: Tiers, prior: Any, privacy: Level) -> None:
 def tier_levels_in_words(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:
     """The level that each named tier spends, in words."""
     levels = zip(unit.tiers, space.levels(privacy), strict=False)
-    return tuple(f"of {unit.whose} with {tier.where} it spends {level}" for tier, level in levels)
+    return tuple(f"of {unit.plural} with {tier.where} it spends {level}" for tier, level in levels)
 
 
 @dataclass(frozen=True, eq=False)

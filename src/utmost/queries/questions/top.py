@@ -22,9 +22,10 @@ from utmost.queries.keys import Keys, keys
 from utmost.queries.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
 from utmost.queries.predicate import Where
 from utmost.queries.questions.choices import Choice
-from utmost.queries.questions.question import as_of, question_in_words
+from utmost.queries.questions.question import as_of
 from utmost.queries.questions.selection import Confidence, Scores, Selection
 from utmost.queries.questions.top_found import MISSED, as_k, recall_in_words
+from utmost.queries.report.words import question_in_words
 from utmost.queries.units import Unit
 from utmost.space.integers import Tallies
 
@@ -62,7 +63,7 @@ class CategoryCounts(Scores):
     where: Where
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        contributions = {"count": ones(source, self.where.given)}
+        contributions = {"count": ones(source, self.where.text)}
         return grouped_statement(source, unit, rows_each, self.keys, contributions, secret)
 
     def point(self, engine_result: Mapping[str, Any]) -> list[int]:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from utmost.queries.accuracy import After, Before
+from utmost.queries.predicate import Where
 from utmost.queries.units import Unit
 from utmost.solution import USEFUL
 
@@ -177,7 +178,7 @@ def after_label(after: After) -> str:
     return f"{after.confidence * 100:g} % interval" if after.intervals else "given the answer"
 
 
-def measured(loss: str) -> str:
+def loss_in_words(loss: str) -> str:
     """What a loss measures, in words."""
     words = {"users": "holders that a key needs to be shown:", "missed": "share of the most frequent that is missed:"}
     if loss in words:
@@ -246,14 +247,14 @@ def _from_to(least: float, most: float, of: str = "") -> str:
 
 def near_limit_in_words(unit: Unit, after: After) -> str:
     """A warning that a number is so close to the limit of `at_most` that the table may have more rows."""
-    most, whose = f"at_most = {unit.at_most:,}", unit.whose
+    most, units = f"at_most = {unit.at_most:,}", unit.plural
     if after.rows is not None or after.groups:  # means and the like: it is their rows that reach it
         return (
-            f"the number of rows that take part reaches what {most} allows: the table may have more {whose} than that, "
+            f"the number of rows that take part reaches what {most} allows: the table may have more {units} than that, "
             "and then the interval need not hold; leave at_most out, or raise it"
         )
     return (
-        f"the 95 % interval reaches the limit {most}: the table may have more {whose} than that, and then the true "
+        f"the 95 % interval reaches the limit {most}: the table may have more {units} than that, and then the true "
         "number may be larger than the interval says; leave at_most out, or raise it"
     )
 
@@ -327,3 +328,8 @@ def known_after(after: After) -> str:
     sentence = f"{after.condition}: " if after.condition else ""
     sentence += f"{by_prior}, given {after.given}"
     return f"{sentence}; {by_law}, for every {'such ' if after.condition else ''}table" if by_law else sentence
+
+
+def question_in_words(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
+    """A question as a sentence: words, the rows that are used, the condition, and how it is answered."""
+    return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"

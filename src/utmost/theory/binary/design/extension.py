@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from utmost.exact import held
+from utmost.exact import without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
@@ -31,7 +31,9 @@ from utmost.theory.binary.design.truth import (
 
 
 @cites("BIN-theorem-1", "BIN-theorem-2", "BIN-corollary-1", "BIN-algorithm-1", "HET-theorem-1", "HET-algorithm-2")
-def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
+def extend(
+    space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outputs = (False, True)
+) -> Solution[FiniteMechanism]:
     """The optimal private mechanism with prescribed values at known points, for every reasonable utility at once.
 
     Parameters
@@ -86,7 +88,7 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
 
 
 @cites("BIN-corollary-2")
-def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
+def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution[FiniteMechanism]:
     """The optimal mechanism that is symmetric in both answers, with the same probability of the truth on either side.
 
     At the boundary the truth has probability (e^eps + delta)/(e^eps + 1), the largest that both ends of an edge can
@@ -187,7 +189,9 @@ def _columns(truth: Truth, p: Floats, q: Floats) -> Floats:
     return np.column_stack([np.where(truth == 0, p, q), np.where(truth == 1, p, q)])
 
 
-def _solution(question: str, levels: EdgeLevels, data: dict[str, Any], matrix: Floats, method: Phrase) -> Solution:
+def _solution(
+    question: str, levels: EdgeLevels, data: dict[str, Any], matrix: Floats, method: Phrase
+) -> Solution[FiniteMechanism]:
     """The solution with this matrix."""
     space = levels.space
     value = average(matrix[np.arange(len(matrix)), data["truth"]])
@@ -201,6 +205,6 @@ def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:
     farthest = int(distance[reached].max(initial=0))
     steps = np.arange(farthest + 1)
     p_truth = level.upper_after(steps, np.full(farthest + 1, p))
-    q_truth = held(level.lower_after(steps, np.full(farthest + 1, q)), level.keeps_positive and q > 0)
+    q_truth = without_underflow(level.lower_after(steps, np.full(farthest + 1, q)), level.keeps_positive and q > 0)
     at = np.where(reached, distance, 0).astype(np.int64)
     return np.where(reached, p_truth[at], 1.0), np.where(reached, q_truth[at], 0.0)

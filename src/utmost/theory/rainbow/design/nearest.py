@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import CannotCertify, InvalidInput, SolverFailed, UnsupportedLevel
-from utmost.exact import held
+from utmost.exact import without_underflow
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import require_private
@@ -40,7 +40,7 @@ MOST_ENTRIES = 20_000
 """The largest number of edges times answers for which a linear program is solved: about a second."""
 
 
-def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> Solution:
+def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> Solution[FiniteMechanism]:
     """The mechanism whose wrong answers are less likely the farther their region is.
 
     Parameters
@@ -154,7 +154,7 @@ def _find(
             )
         levels = on_edges(space, PureDP(within.exponent) if within.ratio == 1 else PureDP.from_ratio(within.ratio))
     length = np.stack([_lengths_from(levels, region == j, np.zeros(len(region))) for j in range(len(outputs))], axis=1)
-    scores = held(np.exp(-(length - length.min(axis=1, keepdims=True)) / 2), np.isfinite(length))
+    scores = without_underflow(np.exp(-(length - length.min(axis=1, keepdims=True)) / 2), np.isfinite(length))
     return scores / scores.sum(axis=1, keepdims=True), NEAREST[3]()
 
 
@@ -174,7 +174,7 @@ def _wrong_answers(levels: EdgeLevels, region: Integers, answers: int) -> Floats
         np.minimum.at(first, arcs.tails[border], start[border])
         length_to_region = _lengths_from(levels, np.isfinite(first), first)
         outside = region != j
-        probabilities[outside, j] = held(np.exp(-length_to_region), np.isfinite(length_to_region))[outside]
+        probabilities[outside, j] = without_underflow(np.exp(-length_to_region), np.isfinite(length_to_region))[outside]
     return probabilities
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
-from utmost.exact import LEAST, as_rational, held
+from utmost.exact import LEAST, as_rational, without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_between
 from utmost.exact.citations import cites
@@ -106,7 +106,7 @@ def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances:
     rows = np.where(best[:, 1:] <= rest[:, :-1], np.diff(best, axis=1), -np.diff(rest, axis=1))
     middle = slice(1, -1)  # the empty and the certain event, at the ends, have constant probability
     rows[:, middle] = np.where(slopes[:, :-1] == slopes[:, 1:], slopes[:, 1:] * first[middle], rows[:, middle])
-    rows = held(np.maximum(rows, 0.0), level.keeps_positive & (first > 0))
+    rows = without_underflow(np.maximum(rows, 0.0), level.keeps_positive & (first > 0))
     return np.where(steps == 0, first, rows)
 
 
@@ -138,7 +138,9 @@ def lines_of(regions: Regions) -> tuple[Space, Morphism]:
 
 
 @cites("RAIN-theorem-2", "RAIN-theorem-3")
-def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], privacy: Privacy) -> Solution:
+def extend(
+    space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], privacy: Privacy
+) -> Solution[FiniteMechanism]:
     """The optimal mechanism that is the same on all boundary points of a ranking.
 
     Parameters
@@ -317,7 +319,7 @@ def solve_inside(
     rows: Sequence[list[Fraction] | None],
     level: Level,
     reason: Template = RANKINGS,
-) -> Solution:
+) -> Solution[FiniteMechanism]:
     """The optimal mechanism from the boundary distribution of every region, with its proof."""
     matrix = np.zeros((len(regions.region), len(regions.outputs)))
     for i, order in enumerate(regions.order):
