@@ -242,10 +242,10 @@ BY_HAND = [
     ("backends/sql_source", "for assumed in (False, True):", "for assumed in (False,):"),
     ("backends/sql_source", "if sql not in self.rehearsed:", "if False:"),
     ("backends/readable", "fits = [abs(", "fits = [True or abs("),
-    ("queries/contributions", "present = present & ~made.is_infinite(value)", "pass"),
+    ("queries/contributions", "present = present & ~expr.is_infinite(value)", "pass"),
     (
         "queries/contributions",
-        "return rows.extend(times=made.clamp(times, 0, rows_each))",
+        "return rows.extend(times=expr.clamp(times, 0, rows_each))",
         "return rows.extend(times=times)",
     ),
     ("queries/suspend_on_failure", "charge.suspend(reasons)", "pass"),

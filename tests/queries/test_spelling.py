@@ -303,7 +303,7 @@ def test_notes_of_the_command_name_its_flags(tmp_path):
         (("--mean", "age", "--lower", 9, "--upper", 1), "--lower 0, --upper 100"),
         (("--majority", "age > 3", "--by", "discover(town)"), "--by 'carrier=AA,UA;origin=EWR,JFK'"),
         (("--cdf", "age", "--edges", "5,3"), "--edges 20,40,60"),
-        (("--count", "age > 3", "--by", "town"), "found by 'discover(carrier)'"),
+        (("--count", "age > 3", "--by", "town"), "found privately by 'discover(carrier)'"),
         (
             ("--count", "age > 3", "--by", "discover(town)"),
             "such as 1,1e-06, or list the keys: --by COLUMN=VALUE,VALUE",
