@@ -11,10 +11,14 @@ from scipy import stats
 
 import utmost as um
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.balls import BallLaw
+from utmost.mechanism.noise.carried import CarriedLaw, FlatLaw, ranks
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice
-from utmost.theory.workload.prefix_noise import CarriedLaw, FlatLaw, as_carried_law, mean_variance_of_counts, ranks
+from utmost.theory.workload.prefix_noise import as_carried_law, mean_variance_of_counts
 
 FAILS = 1e-9
 THIRD = Fraction(1, 3)
@@ -23,7 +27,7 @@ THIRD = Fraction(1, 3)
 def listed(law, far):
     """All errors of the cells within a box, with their probabilities."""
     errors = np.array(list(product(range(-far, far + 1), repeat=law.dimension)))
-    return errors, np.array([float(law.probability(tuple(z))) for z in errors.tolist()])
+    return errors, np.array([float(law.point_mass(tuple(z))) for z in errors.tolist()])
 
 
 @pytest.mark.parametrize("widths", [(0,), (2,), (1, 0), (0, 3), (2, 1), (1, 2, 1)])
@@ -76,7 +80,7 @@ def test_half_widths_of_counts_are_the_least():
 
 
 def test_without_widths_it_is_geometric_noise_on_every_cell():
-    law, single = CarriedLaw(THIRD, (0, 0)), GeometricLaw(THIRD)
+    law, single = CarriedLaw(THIRD, (0, 0)), geometric_law(THIRD)
     assert law.absolute_errors[0] == pytest.approx(single.mean("absolute"), abs=1e-12)
     assert law.mean("squared") == pytest.approx(single.mean("squared"), abs=1e-12)
     assert law.tail(range(-3, 4)) == pytest.approx(single.tail(range(-3, 4)), abs=1e-12)
@@ -95,7 +99,7 @@ def test_draws_have_the_law():
         found = np.cumsum(drawn, axis=1)[:, k].astype(float) ** 2
         assert abs(found.mean() - float(square)) < 6.2 * found.std() / math.sqrt(n)
     assert abs(drawn.mean()) < 6.2 * drawn.std() / math.sqrt(n)
-    none = float(law.probability((0, 0, 0)))
+    none = float(law.point_mass((0, 0, 0)))
     times = int((drawn == 0).all(axis=1).sum())
     assert stats.binom.ppf(FAILS, n, none) <= times <= stats.binom.ppf(1 - FAILS, n, none)
     assert stats.binom.ppf(FAILS, n, 15 * none) <= (ranks(drawn, law.widths) == 0).sum()  # 5 times 3 vectors
