@@ -32,7 +32,6 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, as_rational
 from utmost.exact.arrays import Floats, Integers
-from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.noise.law import Moved, NoiseLaw
 from utmost.mechanism.tail_sampling import SymmetricDraws
@@ -212,11 +211,6 @@ class CarriedLaw(NoiseLaw):
                 for carry in range(-w, w + 1)
             )
         return np.asarray(total / self.dimension)
-
-    def half_width(self, confidence: Any) -> int:
-        """The least n with |error of a cell| <= n at this probability, averaged over the cells; in floats, to spare."""
-        share = float(as_rational(confidence, "the confidence")) + SPARE
-        return first_integer(lambda n: 1 - 2 * float(self.tail(n + 1)) >= share)
 
     # ---- running counts ----
 

@@ -10,7 +10,7 @@ To add a law of integer noise:
 1. Write a frozen dataclass with rational parameters, a subclass of `NoiseLaw`, in a file of its own in this folder.
 2. Give it what is abstract: `kind`, `name`, `enclose_tail`, `draw`, `prove`, `to_json`, `from_json`; and, where a form
    is better than the sums here, `tail`, `probability`, `mean`, `wide`, `fourth_moment`, `characteristic`.
-3. Name it in `REGISTRY` below, so that files can hold it, and an example in `LAWS` of tests/mechanism/noise/laws.py.
+3. Name it in `REGISTRY` below, so that files can hold it, and add an example to tests/mechanism/noise/test_laws.py.
 4. Let designs choose it: `_noises` in `theory/scalar/design/line.py` for a number, `_candidates` in
    `theory/vector/design/vectors.py` for vectors; or offer it by a public function of `um.noise`.
 """
@@ -53,7 +53,8 @@ MOST_PRODUCTS = 10**9
 class NoiseLaw(ABC):
     """A symmetric law of noise on one integer, or on vectors whose integers all have the same law.
 
-    Whatever is said of "one integer" holds for every integer of a vector.
+    Whatever is said of "one integer" holds for every integer of a vector; where their laws differ (`CarriedLaw`), for
+    their average.
 
     Attributes
     ----------
