@@ -147,10 +147,9 @@ def test_no_noise_costs_less(level, cost):
     [um.PureDP(1), um.ApproxDP("0.5", "0.01"), um.ApproxDP(0, "0.05"), um.GaussianDP("0.7"), mirrored_pair([1, 1])],
     ids=str,
 )
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_draws_follow_the_law(level, step):
+def test_draws_follow_the_law(level):
     """Chi-square over all places that are likely enough."""
-    law = CanonicalLaw(level, step)
+    law = CanonicalLaw(level)
     drawn = law.draw(100_000)
     k = np.arange(-law.wide, law.wide + 1)
     chances = law.probability(k)
@@ -161,7 +160,7 @@ def test_draws_follow_the_law(level, step):
     assert chisquare(often[keep], shares[keep] / shares[keep].sum() * often[keep].sum()).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 8])
+@pytest.mark.parametrize("step", [7, 8])
 @pytest.mark.parametrize("level", [um.ApproxDP(1, "0.01"), um.GaussianDP("0.4")], ids=str)
 def test_means_by_summation(level, step):
     """Expected losses against sums over the law, place by place."""

@@ -36,17 +36,6 @@ def geometric(epsilon, reach):
 NOISES = (staircase, geometric)
 
 
-@pytest.mark.parametrize("noise", [staircase("0.7", 5), staircase(1, 1), geometric("0.4", 3)])
-def test_tails_and_losses_add_up_the_law(noise):
-    """Pr[noise >= k] on both sides of 0, and how often an error is beyond a tolerance."""
-    far = np.arange(-800, 801)
-    law = noise.probability(far)
-    for k in range(-20, 21):
-        assert noise.tail(k) == pytest.approx(law[far >= k].sum(), abs=1e-12)
-    for k in (0, 1, 2, 7):
-        assert noise.mean(f"within {k}" if k else "zero-one") == pytest.approx(law[np.abs(far) > k].sum(), abs=1e-12)
-
-
 def unfolded(line, noise, epsilon):
     """The noise at every point and on a long stretch of integers, nothing folded: rows points, columns outputs."""
     far = int(30 * line.reach / epsilon) + 50

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, RoundedGaussian
+from utmost.mechanism.noise.gaussian import DiscreteGaussian
 from utmost.mechanism.noise.independent import IndependentLaw
 from utmost.mechanism.noise.staircase import geometric_law
 from utmost.mechanism.noise.tables import NoisyTables
@@ -94,18 +94,6 @@ def test_errors_have_mean_zero():
     found = made(LAWS).estimate([np.asarray(table).ravel() for table in sums])
     for each in PUBLISHED:
         assert (found[each] == truth.sum(axis=tuple(i for i in range(3) if i not in each))).all()
-
-
-@pytest.mark.parametrize(
-    "law", [geometric_law(Fraction(1, 3)), RoundedGaussian(Fraction(2)), DiscreteGaussian(Fraction(2))]
-)
-def test_characteristic_functions(law):
-    """Against the sum over the listed law."""
-    k = np.arange(1, 60)
-    chances = law.tail(k) - law.tail(k + 1)
-    t = np.linspace(-9, 9, 41)
-    listed = 1 - 2 * law.tail(1) + 2 * np.cos(np.outer(t, k)) @ chances
-    assert law.characteristic(t) == pytest.approx(listed, abs=1e-12)
 
 
 def test_intervals_against_the_convolution_of_the_laws():

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 from oracles.lattices import moves_of
-from scipy import stats
 
 import utmost as um
 from utmost.errors import InvalidInput
@@ -88,23 +87,6 @@ def test_without_widths_it_is_geometric_noise_on_every_cell():
     assert as_carried_law(NoisyVector(law)) is law
     assert as_carried_law(NoisyVector(BallLaw("any", 3, THIRD))) is None
     assert as_carried_law(um.finite.geometric(3, 1)) is None
-
-
-def test_draws_have_the_law():
-    """Every cell's and every count's mean square, and the share of each rank."""
-    law, n = CarriedLaw(THIRD, (2, 1)), 200_000
-    drawn = law.draw(n)
-    assert drawn.shape == (n, 3)
-    for k, square in enumerate(law.squared_errors):
-        found = np.cumsum(drawn, axis=1)[:, k].astype(float) ** 2
-        assert abs(found.mean() - float(square)) < 6.2 * found.std() / math.sqrt(n)
-    assert abs(drawn.mean()) < 6.2 * drawn.std() / math.sqrt(n)
-    none = float(law.point_mass((0, 0, 0)))
-    times = int((drawn == 0).all(axis=1).sum())
-    assert stats.binom.ppf(FAILS, n, none) <= times <= stats.binom.ppf(1 - FAILS, n, none)
-    assert stats.binom.ppf(FAILS, n, 15 * none) <= (ranks(drawn, law.widths) == 0).sum()  # 5 times 3 vectors
-    one = law.draw(1)
-    assert one.shape == (1, 3)
 
 
 def test_a_flat_law_is_what_it_says():
