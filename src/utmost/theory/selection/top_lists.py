@@ -55,6 +55,7 @@ class TopByNoise(ExactMechanism):
 
     Examples
     --------
+    >>> from utmost.mechanism.noise.independent import IndependentLaw
     >>> from utmost.mechanism.noise.staircase import geometric_law
     >>> top = TopByNoise(2, NoisyVector(IndependentLaw(3, geometric_law(Fraction(1, 10**6)))))
     >>> top.sample((5, 9, 7))
