@@ -26,7 +26,7 @@ NOISES = {
 
 def unfolded(points, noise):
     """The noise at every point on a long stretch of integers: rows points, columns outputs from -far on."""
-    far = 60 * max(getattr(noise, "period", 1), 1)
+    far = 60 * (1 if noise.layers is None else noise.layers.period)
     outputs = np.arange(-far, points + far)
     return outputs, noise.probability(outputs - np.arange(points)[:, None])
 
