@@ -16,8 +16,9 @@ import opendp.prelude as dp
 from timing import seconds
 
 import utmost as um
+from utmost.mechanism.noise.balls import BallLaw
 from utmost.mechanism.noise.canonical import CanonicalLaw
-from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.mechanism.sampling import draw
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice
@@ -98,9 +99,9 @@ def gaussian_draws():
     for epsilon in ("0.1", "1"):
         decay, level = decay_above(um.PureDP(epsilon)), um.ApproxDP(epsilon, "1e-6")
         for name, work in (
-            ("geometric noise", lambda: GeometricLaw(decay).draw(million)),  # noqa: B023
+            ("geometric noise", lambda: geometric_law(decay).draw(million)),  # noqa: B023
             ("staircase noise", lambda: BallLaw("any", 1, decay, period=10, upper=4).draw(million)),  # noqa: B023
-            ("canonical noise", lambda: CanonicalLaw(level).sample(million)),  # noqa: B023
+            ("canonical noise", lambda: CanonicalLaw(level).draw(million)),  # noqa: B023
             ("noise that carries", lambda: best_carried(cells, um.PureDP(epsilon)).draw(million // 3)),  # noqa: B023
         ):
             print(f"10^6 numbers of {name}, epsilon {epsilon}: {seconds(work):.2f} s   (aim < 1)")

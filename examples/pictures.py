@@ -199,10 +199,11 @@ def sum_losses(m):
     """What running sums of m cells with geometric noise err by on average."""
     from fractions import Fraction
 
-    from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+    from utmost.mechanism.noise.independent import IndependentLaw
+    from utmost.mechanism.noise.staircase import geometric_law
     from utmost.theory.workload.design.nested_counts import sum_losses
 
-    law = IndependentLaw(m, GeometricLaw(Fraction(np.exp(-1.0))))
+    law = IndependentLaw(m, geometric_law(Fraction(np.exp(-1.0))))
     return sum_losses(law, ["absolute"])["absolute"]
 
 

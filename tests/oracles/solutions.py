@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import utmost as um
 from utmost.design.rainbow import best_quantile, best_winner
-from utmost.mechanism.noise.lattice import NoisyVector
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.space.integers import Holders, Lattice, Tallies, Tiers
 from utmost.space.line import Line
 from utmost.theory.partition_selection.design import best_keys

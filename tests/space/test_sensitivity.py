@@ -7,8 +7,9 @@ from itertools import product
 import pytest
 
 from utmost.errors import InvalidInput
+from utmost.mechanism.noise.independent import IndependentLaw
 from utmost.mechanism.noise.integer_balls import norm
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.privacy import ZCDP, ApproxDP, PureDP
 from utmost.space.integers import Holders, Lattice, unlisted_from_json, unlisted_to_json
 from utmost.space.sensitivity import l1_sensitivity, norm_sensitivity, squared_l2_sensitivity
@@ -71,7 +72,7 @@ def test_noise_for_bounded_integers_is_proved_and_verified(moves, level, d):
 
 def test_what_hides_each_move_by_its_ratios_is_what_is_proved():
     """Pure noise by its probabilities: the largest ratio over all moves is e^(epsilon), and no more."""
-    space, law = Lattice(3, "any", 4, each=2), IndependentLaw(3, GeometricLaw(Fraction(4, 5)))
+    space, law = Lattice(3, "any", 4, each=2), IndependentLaw(3, geometric_law(Fraction(4, 5)))
     decay = Fraction(4, 5)
     worst = min(decay ** sum(map(abs, move)) for move in moves_of(space))  # Pr[x + move] / Pr[x], at x = 0
     assert law.prove(space, PureDP(-math.log(worst) + 1e-9)).passed

@@ -69,7 +69,7 @@ KINDS: dict[str, str] = {
     "tiers.sums": "utmost.theory.scalar.tiers:TieredSums",
     "tiers.table": "utmost.theory.scalar.tiers:TieredTable",
     "tables.noise": "utmost.mechanism.noise.tables:NoisyTables",
-    "vector.noise": "utmost.mechanism.noise.lattice:NoisyVector",
+    "vector.noise": "utmost.mechanism.noise.vector:NoisyVector",
 }
 """The class of each kind, as "module:Class", imported when a file needs it."""
 

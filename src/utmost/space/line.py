@@ -51,6 +51,11 @@ class Line:
             raise InvalidInput(f"{self!r} holds no point or a negative reach; give first <= last and reach >= 0.")
 
     @property
+    def dimension(self) -> int:
+        """One, as of a vector of one integer."""
+        return 1
+
+    @property
     def is_bounded(self) -> bool:
         """Whether the line has ends."""
         return self.first is not None

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from utmost.space.integers import Lattice, Moves, Strategy
+from utmost.space.line import Line
 
 
 def norm_sensitivity(shape: Moves, space: Lattice) -> int | None:
@@ -31,8 +32,10 @@ def norm_sensitivity(shape: Moves, space: Lattice) -> int | None:
     return space.reach * d
 
 
-def l1_sensitivity(space: Lattice | Strategy) -> int:
+def l1_sensitivity(space: Line | Lattice | Strategy) -> int:
     """The l1 sensitivity."""
+    if isinstance(space, Line):
+        return space.reach
     if isinstance(space, Strategy):
         return space.l1_sensitivity
     sensitivity = norm_sensitivity("any", space)
@@ -40,13 +43,15 @@ def l1_sensitivity(space: Lattice | Strategy) -> int:
     return sensitivity
 
 
-def squared_l2_sensitivity(space: Lattice | Strategy) -> int:
+def squared_l2_sensitivity(space: Line | Lattice | Strategy) -> int:
     """The squared l2 sensitivity.
 
     If one integer changes by at most `each`, the sum of squares at a given sum is largest where as many integers as
     possible change by `each`: the sum of squares is convex. A replaced neighbour subtracts such a vector and adds
     another: at most twice the square, and at most the square of twice the total change over the integers there are.
     """
+    if isinstance(space, Line):
+        return space.reach**2
     if isinstance(space, Strategy):
         return space.squared_l2_sensitivity
     d, moves = space.dimension, space.moves

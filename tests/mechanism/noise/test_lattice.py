@@ -12,7 +12,9 @@ from oracles.pace import within
 from scipy.stats import chi2
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.gaussian import WIDE, DiscreteGaussian, RoundedGaussian, gaussian_satisfies, wide_mean
+from utmost.mechanism.noise.balls import BallLaw
+from utmost.mechanism.noise.gaussian import WIDE, DiscreteGaussian, RoundedGaussian, wide_mean
+from utmost.mechanism.noise.independent import IndependentLaw
 from utmost.mechanism.noise.integer_balls import (
     choose_many,
     count_above,
@@ -23,7 +25,8 @@ from utmost.mechanism.noise.integer_balls import (
     sum_absolute,
     sum_squared,
 )
-from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from utmost.space.integers import Lattice
@@ -80,14 +83,14 @@ def test_law_is_a_mixture_that_adds_up_and_has_its_own_tails(shape, period, uppe
     law = BallLaw(shape, 3, Fraction(1, 50), period, upper)
     reached = 5 if period == 1 else 6
     points = ball(shape, 3, reached)
-    total = sum(law.probability(z) for z in points)
+    total = sum(law.point_mass(z) for z in points)
     rest = 1 - total
     assert 0 < rest < Fraction(1, 50) ** (reached // period - 1) * 10**4
     for t in (1, 2, 3):
-        below = sum(law.probability(z) for z in points if z[0] >= t)
+        below = sum(law.point_mass(z) for z in points if z[0] >= t)
         assert below <= law.exact_tail(t) <= below + rest
         assert float(law.enclose_tail(t, 64)) == pytest.approx(float(law.exact_tail(t)), rel=1e-14)
-    absolute = sum(law.probability(z) * abs(z[0]) for z in points)
+    absolute = sum(law.point_mass(z) * abs(z[0]) for z in points)
     assert absolute <= law.exact_mean("absolute") <= absolute + 1000 * rest
     assert law.mean("zero-one") == pytest.approx(float(2 * law.exact_tail(1)), rel=1e-12)
     assert law.mean("within 1") == pytest.approx(float(2 * law.exact_tail(2)), rel=1e-12)
@@ -121,8 +124,8 @@ def test_privacy_is_what_the_ratios_of_all_points_say(moves, shape, period, uppe
         worst = Fraction(1)
         for step in moves_of(space):
             for z in near:
-                there = law.probability(tuple(a + b for a, b in zip(z, step, strict=True)))
-                worst = max(worst, law.probability(z) / there) if there else None
+                there = law.point_mass(tuple(a + b for a, b in zip(z, step, strict=True)))
+                worst = max(worst, law.point_mass(z) / there) if there else None
                 if worst is None:
                     break
             if worst is None:
@@ -136,85 +139,36 @@ def test_privacy_is_what_the_ratios_of_all_points_say(moves, shape, period, uppe
                 assert not mechanism.prove(space, PureDP.from_ratio(worst * Fraction(999, 1000))).passed
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_exact_draws_follow_the_law(shape):
-    """Chi-square over the points themselves, staircase included."""
-    for law in (BallLaw(shape, 2, Fraction(1, 3)), BallLaw(shape, 3, Fraction(1, 4), 2, 1)):
-        size = 6000
-        drawn = law.draw(size)
-        assert drawn.shape == (size, law.dimension)
-        points, counts = np.unique(drawn, axis=0, return_counts=True)
-        chances = [float(law.probability(z)) for z in points.tolist()]
-        assert fits(counts, chances, size)
-
-
-@pytest.mark.parametrize(
-    "single", [GeometricLaw(Fraction(1, 3)), RoundedGaussian(Fraction(2)), DiscreteGaussian(Fraction(2))]
-)
-def test_exact_draws_of_single_laws(single):
-    drawn = single.draw(20_000)
-    values, counts = np.unique(drawn, return_counts=True)
-    assert fits(counts, single.tail(values) - single.tail(values + 1), len(drawn))
-
-
 def test_draws_beyond_the_machine_word():
     """Noise of size 10^30: integers of any length, a hundredth of that at least once and 1000 times that never."""
-    law = GeometricLaw(1 - Fraction(1, 10**30))
+    law = geometric_law(1 - Fraction(1, 10**30))
     drawn = [abs(x) for x in law.draw(30)]
     assert len(drawn) == 30
     assert 10**28 < max(drawn) < 10**33
 
 
-def test_discrete_gaussian_by_its_own_terms():
-    law = DiscreteGaussian(Fraction(9, 4))
-    k = np.arange(-40, 41)
-    masses = np.exp(-(k**2) / 4.5)
-    masses /= masses.sum()
-    assert law.mean("absolute") == pytest.approx(float(masses @ np.abs(k)), rel=1e-12)
-    assert law.mean("squared") == pytest.approx(float(masses @ k**2), rel=1e-12)
-    for t in (1, 2, 5):
-        assert float(law.enclose_tail(t, 80)) == pytest.approx(float(masses[k >= t].sum()), rel=1e-12)
+def test_far_tails_of_the_discrete_gaussian_are_sums_of_their_own_terms():
+    law, k = DiscreteGaussian(Fraction(9, 4)), np.arange(-40, 41)
     assert float(law.enclose_tail(60, 80)) == pytest.approx(np.exp(-3600 / 4.5) / np.exp(-(k**2) / 4.5).sum(), rel=1e-9)
 
 
 def test_gaussian_vectors_keep_what_theory_says():
     cube = Lattice(4, "cube", 3, 0, 9)
     assert squared_l2_sensitivity(cube) == 36
-    assert gaussian_satisfies("rounded Gaussian", Fraction(1), GaussianDP(1))
-    assert not gaussian_satisfies("rounded Gaussian", Fraction(101, 100), GaussianDP(1))
-    assert gaussian_satisfies("discrete Gaussian", Fraction(1), ZCDP("1/2"))
-    assert not gaussian_satisfies("discrete Gaussian", Fraction(1), GaussianDP(1))
+    assert RoundedGaussian.satisfies(Fraction(1), GaussianDP(1))
+    assert not RoundedGaussian.satisfies(Fraction(101, 100), GaussianDP(1))
+    assert DiscreteGaussian.satisfies(Fraction(1), ZCDP("1/2"))
+    assert not DiscreteGaussian.satisfies(Fraction(1), GaussianDP(1))
     from scipy.stats import norm as normal
 
     mu = 0.23670438  # what (1, 1e-6) allows
     delta = normal.cdf(mu / 2 - 1 / mu) - np.e * normal.cdf(-mu / 2 - 1 / mu)
     assert delta == pytest.approx(1e-6, rel=1e-6)
-    assert gaussian_satisfies("rounded Gaussian", Fraction(mu * 0.99999) ** 2, ApproxDP(1, "1e-6"))
-    assert not gaussian_satisfies("rounded Gaussian", Fraction(mu * 1.00001) ** 2, ApproxDP(1, "1e-6"))
+    assert RoundedGaussian.satisfies(Fraction(mu * 0.99999) ** 2, ApproxDP(1, "1e-6"))
+    assert not RoundedGaussian.satisfies(Fraction(mu * 1.00001) ** 2, ApproxDP(1, "1e-6"))
 
 
-def test_rounded_gaussian_neighbours_on_the_line_are_gaussian():
-    """T(t) = Phi(-mu (t - 1/2)) moves by exactly mu: checked at every threshold."""
-    law, level = RoundedGaussian(Fraction(4)), GaussianDP("1/2")
-    t = np.arange(-8, 9)
-    assert np.all(law.tail(t - 1) <= level.upper(law.tail(t)) + 1e-15)
-
-
-def test_half_widths_are_the_least():
-    for law in (BallLaw("one-way", 3, Fraction(1, 3)), IndependentLaw(3, DiscreteGaussian(Fraction(7)))):
-        for confidence in (0.5, 0.9, 0.95, 0.999):
-            n = law.half_width(confidence)
-            assert 2 * law.tail(n + 1) <= 1 - confidence < (2 * law.tail(n) if n else 1)
-
-
-def test_files_hold_the_law_and_doubt_it():
-    for law in (
-        BallLaw("exchange", 3, Fraction(2, 7), 5, 2),
-        IndependentLaw(4, GeometricLaw(Fraction(1, 9))),
-        IndependentLaw(2, RoundedGaussian(Fraction(1, 9))),
-        IndependentLaw(2, DiscreteGaussian(Fraction(11, 9))),
-    ):
-        assert NoisyVector.from_json(NoisyVector(law).to_json()).noise == law
+def test_files_are_doubted():
     good = BallLaw("exchange", 3, Fraction(2, 7), 5, 2).to_json()
     for wrong in ({"decay": "1"}, {"decay": "-1/2"}, {"upper": 6}, {"upper": 0}, {"dimension": 0}, {"shape": "disc"}):
         with pytest.raises(InvalidInput):
@@ -223,7 +177,7 @@ def test_files_hold_the_law_and_doubt_it():
 
 def test_a_million_cells_at_once():
     """Independent geometric noise on 10^6 cells: one row of a table, and as many rows of one."""
-    mechanism = NoisyVector(IndependentLaw(10**6, GeometricLaw(Fraction(1, 3))))
+    mechanism = NoisyVector(IndependentLaw(10**6, geometric_law(Fraction(1, 3))))
     drawn = mechanism.sample_many(np.zeros((1, 10**6), dtype=np.int64))
     assert abs(np.abs(drawn).mean() - mechanism.expected("absolute")) < 0.01
 
@@ -278,7 +232,7 @@ def test_laws_with_slack_add_up_and_keep_their_level(period, upper, slack):
     """Probabilities of all vectors near 0, added up; and every ratio that one neighbour can make."""
     law = BallLaw("one-way", 2, Fraction(1, 20), period, upper, slack)
     near = list(product(range(-24, 25), repeat=2))
-    chances = {z: law.probability(z) for z in near}
+    chances = {z: law.point_mass(z) for z in near}
     assert 1 - Fraction(1, 10**6) < sum(chances.values()) < 1
     assert law.exact_mean("absolute") == pytest.approx(float(sum(p * abs(z[0]) for z, p in chances.items())), rel=1e-5)
     assert law.mean("squared") == pytest.approx(float(sum(p * z[0] ** 2 for z, p in chances.items())), rel=1e-4)
@@ -290,7 +244,7 @@ def test_laws_with_slack_add_up_and_keep_their_level(period, upper, slack):
     for move in moves_of(space):
         for z in product(range(-9, 10), repeat=2):
             there = tuple(a + b for a, b in zip(z, move, strict=True))
-            assert law.decay <= law.probability(there) / law.probability(z) <= 1 / law.decay
+            assert law.decay <= law.point_mass(there) / law.point_mass(z) <= 1 / law.decay
     assert law.prove(space, PureDP.from_ratio(20)).passed
     assert not law.prove(space, PureDP.from_ratio(19)).passed
     assert BallLaw.from_json(law.to_json()) == law
@@ -300,7 +254,7 @@ def test_draws_with_slack_have_their_law():
     law, size = BallLaw("one-way", 2, Fraction(1, 2), slack=2), 40_000
     near = list(product(range(-8, 9), repeat=2))
     index = {z: i for i, z in enumerate(near)}
-    chances = [float(law.probability(z)) for z in near]
+    chances = [float(law.point_mass(z)) for z in near]
     for draws in (law.draw(size), np.concatenate([law.draw(1) for _ in range(4000)])):
         counts = np.zeros(len(near))
         for z in map(tuple, draws.tolist()):
@@ -345,7 +299,7 @@ def test_exchange_laws_with_slack_add_up_and_are_drawn(period, upper):
     law = BallLaw("exchange", 3, Fraction(1, 30), period, upper, 2)
     reached = 5 if period == 1 else 6
     points = [z for z in product(range(-reached, reached + 1), repeat=3) if norm("exchange", z, 2) <= reached]
-    chances = {z: law.probability(z) for z in points}
+    chances = {z: law.point_mass(z) for z in points}
     rest = 1 - sum(chances.values())
     assert 0 < rest < Fraction(1, 30) ** (reached // period - 1) * 10**4
     for t in (1, 2, 4):
@@ -356,7 +310,7 @@ def test_exchange_laws_with_slack_add_up_and_are_drawn(period, upper):
     assert law.mean("absolute") == pytest.approx(float(law.exact_mean("absolute")), rel=1e-13)
     loose = BallLaw("exchange", 3, Fraction(1, 8), period, upper, 2)
     likely = sorted(points, key=lambda z: norm("exchange", z, 2))[:300]
-    expected = np.array([float(loose.probability(z)) for z in likely])
+    expected = np.array([float(loose.point_mass(z)) for z in likely])
     for drawn in (loose.draw(30_000), np.array([loose.draw(1)[0] for _ in range(1000)])):
         seen = dict.fromkeys(likely, 0)
         for z in map(tuple, drawn.tolist()):
@@ -383,10 +337,10 @@ def test_two_that_exchange_have_slack_as_two_one_way_with_a_sign_turned(slack):
     law = BallLaw("exchange", 2, Fraction(1, 3), slack=slack)
     assert law.prove(Lattice(2, "exchange", 1, 0, 100), PureDP.from_ratio(3)).passed
     assert not law.prove(Lattice(2, "exchange", 1, 0, 100), PureDP(1)).passed
-    assert sum(law.probability(z) for z in every) == pytest.approx(1, abs=1e-4)
+    assert sum(law.point_mass(z) for z in every) == pytest.approx(1, abs=1e-4)
     for drawn in (law.draw(20_000), np.array([law.draw(1)[0] for _ in range(2000)])):
         same = float((drawn[:, 0] * drawn[:, 1] > 0).mean())
-        expected = float(sum(law.probability(z) for z in every if z[0] * z[1] > 0))
+        expected = float(sum(law.point_mass(z) for z in every if z[0] * z[1] > 0))
         assert abs(same - expected) < 5.5 * math.sqrt(expected / len(drawn))
 
 

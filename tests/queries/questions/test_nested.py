@@ -17,10 +17,10 @@ from oracles.tables import UNITS, as_table, neighbour_of, tables
 import utmost as um
 from utmost.backends import opening
 from utmost.errors import InvalidInput
+from utmost.mechanism.noise.carried import CarriedLaw
 from utmost.queries.predicate.relations import Relation
 from utmost.queries.questions.nested import AddedCells, WeightedSums
 from utmost.theory.workload.least_squares import prefix_weights
-from utmost.theory.workload.prefix_noise import CarriedLaw
 
 SECRET = b"s" * 32
 AGES = [18 + (i * 7) % 70 for i in range(1000)] + [None] * 20

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import utmost as um
-from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.balls import BallLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice
 from utmost.theory.estimates.design.mean import mean_alternatives, mean_interval, mean_losses
@@ -17,7 +20,7 @@ def listed(law, far):
     """All noises up to `far` and their probabilities."""
     x, y = (part.ravel() for part in np.meshgrid(np.arange(-far, far + 1), np.arange(-far, far + 1)))
     if isinstance(law, BallLaw):
-        chances = np.array([float(law.probability(z)) for z in zip(x.tolist(), y.tolist(), strict=True)])
+        chances = np.array([float(law.point_mass(z)) for z in zip(x.tolist(), y.tolist(), strict=True)])
     else:
         one = law.tail(np.arange(-far, far + 1)) - law.tail(np.arange(-far + 1, far + 2))
         chances = np.multiply.outer(one, one).T.ravel()
@@ -27,7 +30,7 @@ def listed(law, far):
 @pytest.mark.parametrize(("m", "value"), [(0.5, 7.493743778833), (0.3, 7.895043813295), (0.0, 9.9833527573)])
 def test_first_order_error_of_the_theory(m, value):
     """Range of width 10 at epsilon = 1: both sums with geometric noise of decay e^-1/10, listed."""
-    law = IndependentLaw(2, GeometricLaw(decay_above(um.PureDP(1), 10)))
+    law = IndependentLaw(2, geometric_law(decay_above(um.PureDP(1), 10)))
     x, y, chances = listed(law, 420)
     assert float(chances @ np.abs((1 - m) * x - m * y)) == pytest.approx(value, abs=1e-9)
 
@@ -37,7 +40,7 @@ def test_first_order_error_of_the_theory(m, value):
 @pytest.mark.parametrize(
     "law",
     [
-        IndependentLaw(2, GeometricLaw(Fraction(1, 2))),
+        IndependentLaw(2, geometric_law(Fraction(1, 2))),
         BallLaw("any", 2, Fraction(1, 4), 4, 2),
         BallLaw("exchange", 2, Fraction(1, 4)),
         BallLaw("exchange", 2, Fraction(1, 8), 3, 1),

@@ -9,8 +9,10 @@ from scipy.stats import binom
 
 import utmost as um
 from utmost.errors import InvalidInput
+from utmost.mechanism.noise.balls import BallLaw
 from utmost.mechanism.noise.gaussian import GaussianLaw, RoundedGaussian
-from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.space.integers import Lattice
 from utmost.theory.estimates.design import variance
 from utmost.theory.estimates.design.combined_noise import expected, limits
@@ -21,7 +23,7 @@ WEIGHTS = [(2 / 3, -4 / 3, 2 / 3), (2.0, -1.0, 0.0), (-1.5, -0.5, 0.5), (0.0, 0.
 
 
 @pytest.mark.parametrize(
-    "law", [IndependentLaw(3, GeometricLaw(Fraction(1, 3))), BallLaw("exchange", 3, Fraction(1, 4), 2, 1)]
+    "law", [IndependentLaw(3, geometric_law(Fraction(1, 3))), BallLaw("exchange", 3, Fraction(1, 4), 2, 1)]
 )
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_sums_of_noises_by_listing_all(law, weights):
@@ -30,7 +32,7 @@ def test_sums_of_noises_by_listing_all(law, weights):
     points = np.array(list(product(range(-far, far + 1), repeat=3)))
     if isinstance(law, BallLaw):
         norms = np.maximum(np.maximum(points, 0).sum(axis=1), np.maximum(-points, 0).sum(axis=1))
-        chances = float(law.decay) ** (norms // 2 + (norms % 2 >= 1)) * float(law.probability((0, 0, 0)))
+        chances = float(law.decay) ** (norms // 2 + (norms % 2 >= 1)) * float(law.point_mass((0, 0, 0)))
     else:
         chances = np.prod((1 / 3) ** np.abs(points) / 2, axis=1)
     sizes = np.abs(points @ np.array(weights))
@@ -140,6 +142,6 @@ def test_wide_noise_at_gaussian_levels_is_gaussian():
 
 def test_a_weight_next_to_nothing_changes_nothing():
     """Next to a weight of 1, one of 1e-40 moves no sum; a file may hold numbers that lead to such weights."""
-    law = IndependentLaw(2, GeometricLaw(Fraction(1, 3)))
+    law = IndependentLaw(2, geometric_law(Fraction(1, 3)))
     beside, alone = limits(law, np.array([[1.0, 1e-40], [1.0, 0.0]]), 0.95)
     assert beside == pytest.approx(alone, rel=0.01)

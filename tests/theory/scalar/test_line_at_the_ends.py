@@ -8,7 +8,8 @@ import pytest
 
 import utmost as um
 from utmost.mechanism.noise.canonical import CanonicalLaw
-from utmost.mechanism.noise.layers import LayerLaw, LayerNoise
+from utmost.mechanism.noise.layers import LayerLaw
+from utmost.mechanism.noise.staircase import StaircaseLaw
 from utmost.privacy import GaussianDP
 from utmost.space.line import Line, cost
 from utmost.theory.scalar.design.line import best_on_line
@@ -16,16 +17,16 @@ from utmost.theory.scalar.line import NoisyLine
 
 LOSSES = ("absolute", "squared", "zero-one", "within 2")
 NOISES = {
-    "geometric": LayerNoise(LayerLaw(Fraction(1, 2), 1, 1)),
-    "staircase": LayerNoise(LayerLaw(Fraction(1, 3), 5, 2)),
-    "wide": LayerNoise(LayerLaw(Fraction(1, 3), 20, 8)),
+    "geometric": StaircaseLaw(LayerLaw(Fraction(1, 2), 1, 1)),
+    "staircase": StaircaseLaw(LayerLaw(Fraction(1, 3), 5, 2)),
+    "wide": StaircaseLaw(LayerLaw(Fraction(1, 3), 20, 8)),
     "Gaussian": CanonicalLaw(GaussianDP(1)),
 }
 
 
 def unfolded(points, noise):
     """The noise at every point on a long stretch of integers: rows points, columns outputs from -far on."""
-    far = 60 * max(getattr(noise, "period", 1), 1)
+    far = 60 * (1 if noise.layers is None else noise.layers.period)
     outputs = np.arange(-far, points + far)
     return outputs, noise.probability(outputs - np.arange(points)[:, None])
 
@@ -105,9 +106,8 @@ def test_the_worst_says_where_it_was_sought():
     assert wide.guesses
     assert wide.worst_among("absolute").startswith("the worst of ")
     assert wide.worst("absolute") >= max(wide.risk(x, "absolute") for x in (0, 1000, long.last // 2))
-    cut = NoisyLine(
-        Line(0, 5 * 10**6, 2 * 10**6), LayerNoise(LayerLaw(Fraction(9, 10), 10**6, 3 * 10**5)), "absolute", None, "cut"
-    )
+    wider = StaircaseLaw(LayerLaw(Fraction(9, 10), 10**6, 3 * 10**5))
+    cut = NoisyLine(Line(0, 5 * 10**6, 2 * 10**6), wider, "absolute", None, "cut")
     assert cut.worst_among("absolute") == ""  # the middle, by a proof
     assert "points tried" in cut.worst_among("squared")
     for loss in ("absolute", "squared", "within 4000000"):

@@ -1,6 +1,7 @@
 """Staircase noise for real answers: the law against integration, the optimum against other roads, safe releases."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal, getcontext
 from fractions import Fraction
 
@@ -152,6 +153,28 @@ def test_extreme_levels(epsilon, dimension):
     assert 0 <= best.half_width(0.9) < math.inf
     drawn = np.abs(best.simulate(50, 1).reshape(50, dimension)).sum(axis=1)
     assert (drawn <= best.half_width(1 - Fraction(1, 10**9))).all()
+
+
+@pytest.mark.parametrize("cost", ["l1", "l2"])
+@pytest.mark.parametrize(("epsilon", "dimension"), [(1e-3, 1), (1, 1), (30, 1), (0.5, 2), (8, 3), (2, 4)])
+def test_designs_verify_and_forged_ones_do_not(epsilon, dimension, cost):
+    """Every design proves itself; another level, cost, or gamma than the best one fails."""
+    best = um.noise.staircase(epsilon, 3, dimension, cost)
+    proved = best.verify()
+    assert proved
+    assert proved.optimal == best.certificate.claim
+    assert um.noise.laplace(epsilon, 3, dimension, cost).verify().private
+    assert um.noise.staircase(epsilon, 3, dimension, cost, gamma="0.4").verify().optimal == "unproved"
+    stricter = replace(best, level=um.PureDP(best.level.epsilon * Fraction(99, 100)))
+    assert not stricter.verify().private
+    assert not replace(best, dimension=dimension + 1).verify()
+    assert not replace(best, expected_cost=best.expected_cost * 0.999).verify()
+    if proved.optimal == "theorem":
+        worse = um.noise.staircase(epsilon, 3, dimension, cost, gamma=best.radius.gamma * Fraction(99, 100))
+        forged = replace(worse, certificate=best.certificate).verify()
+        assert forged.private
+        assert not forged
+        assert forged.optimal == "unproved"
 
 
 def test_labels_are_honest():

@@ -9,7 +9,9 @@ import pytest
 
 import utmost as um
 from utmost.errors import TooLarge
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.space.integers import Tallies
 from utmost.theory.selection.choices import NoisyMax
 from utmost.theory.selection.design.top_lists import best_top, candidates
@@ -59,7 +61,7 @@ def test_peeling_keeps_its_level_between_neighbours():
 
 
 def test_noise_on_counts_is_proved_for_their_moves():
-    noise = NoisyVector(IndependentLaw(3, GeometricLaw(THIRD)))
+    noise = NoisyVector(IndependentLaw(3, geometric_law(THIRD)))
     assert TopByNoise(2, noise).prove(Tallies(3, 9, "add-remove"), um.PureDP.from_ratio(3)).passed
     assert not TopByNoise(2, noise).prove(Tallies(3, 9, "replace"), um.PureDP.from_ratio(3)).passed
     assert TopByNoise(2, noise).prove(Tallies(3, 9, "replace"), um.PureDP.from_ratio(9)).passed

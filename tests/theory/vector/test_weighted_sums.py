@@ -7,13 +7,14 @@ import pytest
 
 from utmost.mechanism.noise.canonical import CanonicalLaw
 from utmost.mechanism.noise.gaussian import RoundedGaussian
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.privacy import GaussianDP
 from utmost.theory.vector.design.weighted_sums import half_widths, mean_sizes
 
 LAWS = [
-    GeometricLaw(Fraction(1, 3)),
-    GeometricLaw(Fraction(9, 10)),
+    geometric_law(Fraction(1, 3)),
+    geometric_law(Fraction(9, 10)),
     RoundedGaussian(Fraction(7)),
     CanonicalLaw(GaussianDP(1)),
 ]
@@ -55,7 +56,7 @@ def test_sums_are_those_of_convolutions(single, weights, times):
 
 def test_wide_noise_is_listed_in_bins():
     """Scaled up by 10,000 it is the same, up to half a bin of each noise."""
-    narrow, wide = (IndependentLaw(9, GeometricLaw(1 - Fraction(1, n))) for n in (100, 10**6))
+    narrow, wide = (IndependentLaw(9, geometric_law(1 - Fraction(1, n))) for n in (100, 10**6))
     rows = np.array([[0.3, 0.7]]), np.array([[20, 30]])
     for measure in (mean_sizes, lambda *given: half_widths(*given, 0.95)):
         assert measure(wide, *rows)[0] / 10**4 == pytest.approx(measure(narrow, *rows)[0], rel=0.03)
@@ -63,6 +64,6 @@ def test_wide_noise_is_listed_in_bins():
 
 def test_nothing_is_0():
     """Without noise, or without weights."""
-    none = IndependentLaw(1, GeometricLaw(Fraction(0)))
+    none = IndependentLaw(1, geometric_law(Fraction(0)))
     assert half_widths(none, np.array([[1.0]]), np.array([[3]]), 0.95).tolist() == [0.0]
     assert mean_sizes(none, np.array([[1.0]]), np.array([[3]])).tolist() == [0.0]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.mechanism.noise.tables import NoisyTables
 from utmost.theory.workload.hierarchy_algebra import MOST_CLASSES, Hierarchy, read_tree, sizes
 from utmost.theory.workload.problem import hierarchy_of
@@ -15,7 +16,7 @@ TREE = ((3,), (2, 4, 1), (2, 1, 3, 4, 2, 2, 5))
 
 
 def made(strategy, decays):
-    laws = [IndependentLaw(sizes(TREE)[i], GeometricLaw(d)) for i, d in zip(strategy, decays, strict=True)]
+    laws = [IndependentLaw(sizes(TREE)[i], geometric_law(d)) for i, d in zip(strategy, decays, strict=True)]
     return Hierarchy(TREE, strategy, NoisyTables(tuple(laws)))
 
 
@@ -82,7 +83,7 @@ def test_intervals_hold_with_95_percent():
     assert 0.945 < held.mean() / 400 < 0.97
     many = tuple(range(1, MOST_CLASSES + 3))
     wide = ((len(many),), many)
-    law = IndependentLaw(sum(many), GeometricLaw(Fraction(1, 2)))
+    law = IndependentLaw(sum(many), geometric_law(Fraction(1, 2)))
     far = Hierarchy(wide, (2,), NoisyTables((law,)))
     assert far.half_widths(0.95)[0][0] == pytest.approx(2 / 3 * np.sqrt(far.variances[0][0] / 0.05))
 
@@ -92,9 +93,9 @@ def test_files_that_hold_nonsense():
     for text in ("", "2|3", "2|1,x", "0", "2|1,0", None):
         with pytest.raises(InvalidInput):
             read_tree(text)
-    one = NoisyTables((IndependentLaw(2, GeometricLaw(Fraction(1, 2))),))
+    one = NoisyTables((IndependentLaw(2, geometric_law(Fraction(1, 2))),))
     for strategy in ("0", "2", "x", "1,1", None):
         with pytest.raises(InvalidInput):
             hierarchy_of({"workload": "2", "strategy": strategy, "grain": 1}, one)
     with pytest.raises(InvalidInput, match="finest"):
-        _ = Hierarchy(((2,),), (0,), NoisyTables((IndependentLaw(1, GeometricLaw(Fraction(1, 2))),))).weights
+        _ = Hierarchy(((2,),), (0,), NoisyTables((IndependentLaw(1, geometric_law(Fraction(1, 2))),))).weights

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, RoundedGaussian
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
-from utmost.mechanism.noise.tables import NoisyTables, characteristic, sum_half_width
+from utmost.mechanism.noise.gaussian import DiscreteGaussian
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.tables import NoisyTables
+from utmost.mechanism.noise.weighted import sum_half_width
 from utmost.privacy import ZCDP, GaussianDP, PureDP
 from utmost.space.integers import CentredTables, Tables
 from utmost.theory.workload.marginal_algebra import (
@@ -45,7 +47,7 @@ def made(laws):
 
 
 def geometric(size, decay):
-    return IndependentLaw(size, GeometricLaw(decay))
+    return IndependentLaw(size, geometric_law(decay))
 
 
 LAWS = (
@@ -94,21 +96,9 @@ def test_errors_have_mean_zero():
         assert (found[each] == truth.sum(axis=tuple(i for i in range(3) if i not in each))).all()
 
 
-@pytest.mark.parametrize(
-    "law", [GeometricLaw(Fraction(1, 3)), RoundedGaussian(Fraction(2)), DiscreteGaussian(Fraction(2))]
-)
-def test_characteristic_functions(law):
-    """Against the sum over the listed law."""
-    k = np.arange(1, 60)
-    chances = law.tail(k) - law.tail(k + 1)
-    t = np.linspace(-9, 9, 41)
-    listed = 1 - 2 * law.tail(1) + 2 * np.cos(np.outer(t, k)) @ chances
-    assert characteristic(law, t) == pytest.approx(listed, abs=1e-12)
-
-
 def test_intervals_against_the_convolution_of_the_laws():
     """The least half width, by listing all values of a sum of three noises with factors, and not much more."""
-    terms = [(GeometricLaw(Fraction(1, 2)), 0.5, 2), (GeometricLaw(Fraction(2, 3)), 0.25, 1)]
+    terms = [(geometric_law(Fraction(1, 2)), 0.5, 2), (geometric_law(Fraction(2, 3)), 0.25, 1)]
     k = np.arange(-80, 81)
 
     def chances(b):
@@ -145,7 +135,7 @@ def test_coverage_by_simulation():
 
 def test_noise_that_is_nearly_always_zero_keeps_its_interval():
     """At a large epsilon: the fourth moment says that the series cannot be trusted."""
-    found = sum_half_width([(GeometricLaw(Fraction(1, 3000)), 1.0, 40)], 0.95)
+    found = sum_half_width([(geometric_law(Fraction(1, 3000)), 1.0, 40)], 0.95)
     chance_of_none = ((1 - 1 / 3000) / (1 + 1 / 3000)) ** 40
     assert chance_of_none > 0.95
     assert 0 <= found < 1

@@ -11,10 +11,11 @@ from scipy.sparse import csr_array
 
 import utmost as um
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.lattice import BallLaw, NoisyVector
+from utmost.mechanism.noise.balls import BallLaw
+from utmost.mechanism.noise.carried import ranks
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.space.integers import Lattice
 from utmost.theory.workload.design.prefix_noise import best_carried, nested_solution
-from utmost.theory.workload.prefix_noise import ranks
 from utmost.theory.workload.verify.nested_counts import check_nested, flow_bound, make_errors, nested_bound
 
 LARGE = 20_000

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from utmost.mechanism.noise.gaussian import RoundedGaussian
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from utmost.space.integers import Lattice
 from utmost.theory.workload.design import nested_counts
@@ -57,7 +58,7 @@ def test_the_mean_variance_of_prefix_sums():
 @settings(max_examples=25)
 @given(
     single=st.one_of(
-        st.integers(0, 8).map(lambda n: GeometricLaw(Fraction(n, 10))),
+        st.integers(0, 8).map(lambda n: geometric_law(Fraction(n, 10))),
         st.integers(1, 40).map(lambda n: RoundedGaussian(Fraction(n, 4))),
     ),
     d=st.integers(1, 7),
@@ -82,14 +83,14 @@ def test_a_sum_of_two_in_closed_form():
     exact = [top * b**n * ((1 + b**2) / (1 - b**2) + n) for n in range(200)]  # Pr[X + Y = n]
     assert 2 * sum(exact) - exact[0] == pytest.approx(1, abs=1e-15)
     mean = float(2 * sum(n * p for n, p in enumerate(exact)))
-    law = IndependentLaw(2, GeometricLaw(b))
+    law = IndependentLaw(2, geometric_law(b))
     assert sum_losses(law, ["absolute"], last=True)["absolute"] == pytest.approx(mean, rel=1e-13)
     assert sum_losses(law, ["zero-one"], last=True)["zero-one"] == pytest.approx(1 - float(exact[0]), rel=1e-13)
 
 
 def test_bins_and_skipped_sums_widen_and_never_narrow(monkeypatch):
     """Wide noise is listed in bins and not every sum is looked at: half widths grow by a few per cent at most."""
-    law = IndependentLaw(200, GeometricLaw(Fraction(99, 100)))
+    law = IndependentLaw(200, geometric_law(Fraction(99, 100)))
     exact, losses = sum_half_widths(law, 0.95), sum_losses(law, ["absolute", "zero-one", "within 50"])
     monkeypatch.setattr(nested_counts, "MOST_CONVOLVED", 2**14)
     monkeypatch.setattr(nested_counts, "MOST_LISTED", 2**14)

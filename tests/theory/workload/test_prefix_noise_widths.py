@@ -5,13 +5,15 @@ from itertools import product
 import pytest
 
 import utmost as um
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.carried import CarriedLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice
 from utmost.theory.workload.design.nested_counts import sum_half_widths, sum_losses
 from utmost.theory.workload.design.prefix_noise import best_carried, carried_losses, nested_solution
 from utmost.theory.workload.design.strategies import best_counts
-from utmost.theory.workload.prefix_noise import CarriedLaw
 
 
 def cells(d, moves="any", reach=1, upper=20_000):
@@ -49,7 +51,7 @@ def test_where_there_is_none():
 
 def test_losses_of_sums_are_the_same_by_both_roads():
     decay = decay_above(um.PureDP("0.5"))
-    carried, alone = CarriedLaw(decay, (0, 0)), IndependentLaw(3, GeometricLaw(decay))
+    carried, alone = CarriedLaw(decay, (0, 0)), IndependentLaw(3, geometric_law(decay))
     for last in (False, True):
         losses = ("absolute", "squared", "zero-one", "within 4")
         assert sum_losses(carried, losses, last) == pytest.approx(sum_losses(alone, losses, last), rel=1e-9)

@@ -13,7 +13,10 @@ from oracles.forging import is_refused
 
 import utmost as um
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.balls import BallLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from utmost.queries.report.proof import load_answers
 from utmost.space.integers import Lattice, Strategy, unlisted_from_json, unlisted_to_json
@@ -126,10 +129,8 @@ def test_noise_that_is_too_small_is_not_private():
     assert not NoisyVector(law).prove(heavier, PureDP(1)).passed
     assert not found.mechanism.prove(heavier, PureDP(1)).passed
     assert not NoisyVector(BallLaw("any", space.dimension, Fraction(1, 9))).prove(space, PureDP(1)).passed
-    assert (
-        NoisyVector(IndependentLaw(space.dimension, GeometricLaw(Fraction(0)))).prove(space, PureDP(600)).passed
-        is False
-    )
+    none = IndependentLaw(space.dimension, geometric_law(Fraction(0)))
+    assert NoisyVector(none).prove(space, PureDP(600)).passed is False
 
 
 def test_sums_of_cells_are_checked_with_noise_on_each_only():

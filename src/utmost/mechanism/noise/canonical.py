@@ -35,20 +35,19 @@ from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.noise.gaussian import WIDE, wide_mean
+from utmost.mechanism.noise.law import MOST_TERMS, NEGLIGIBLE, Moved, NoiseLaw
 from utmost.mechanism.sampling import uniform_below
 from utmost.mechanism.tail_sampling import SymmetricDraws
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
-from utmost.space.line import cost, tolerance
+from utmost.space.line import Line, cost, tolerance
+from utmost.space.sensitivity import l1_sensitivity
 
 MOST_STEPS = 2000
 """The largest number of rational iterations of a pair of knots."""
-NEGLIGIBLE = 2.0**-64
-"""Expectations omit noise with less probability than this; draws omit nothing."""
-MOST_TERMS = 10**7
 
 
 @dataclass(frozen=True)
-class CanonicalLaw:
+class CanonicalLaw(NoiseLaw):
     """Canonical noise at a level for a sensitivity of up to `step`.
 
     Examples
@@ -60,6 +59,7 @@ class CanonicalLaw:
     """
 
     kind: ClassVar[str] = "canonical"
+    dimension = 1
     level: Level
     step: int = 1
 
@@ -70,15 +70,18 @@ class CanonicalLaw:
 
     @property
     def name(self) -> str:
-        """The noise in words."""
         if isinstance(self.level, GaussianDP) and self.step == 1:
             return f"rounded Gaussian (standard deviation {1 / float(self.level.mu):.6g})"
         wide = "" if self.step == 1 else f" on steps of {self.step}"
         return f"canonical {self.level}{wide}"
 
+    @property
+    def short_name(self) -> str:
+        return self.name
+
     # ---- the law of X, for sensitivity 1 ----
 
-    def enclose_tail(self, t: int, bits: int) -> arb:
+    def _enclose_one_tail(self, t: int, bits: int) -> arb:
         """A ball around Pr[X >= t], t >= 1."""
         level = self.level
         with ctx.workprec(bits + 64 + 2 * t.bit_length()):
@@ -129,8 +132,17 @@ class CanonicalLaw:
 
     # ---- the law of the noise ----
 
+    def enclose_tail(self, t: int, bits: int) -> arb:
+        if self.step == 1:
+            return self._enclose_one_tail(t, bits)
+        q, j = divmod(t + (self.step - 1) // 2, self.step)
+        j -= (self.step - 1) // 2
+        with ctx.workprec(bits + 64 + 2 * t.bit_length()):
+            inner = self._enclose_one_tail(q + 1, bits)
+            mass = self._enclose_one_tail(q, bits) - inner if q else 1 - 2 * inner
+            return inner + mass * (self.step + 1 - 2 * j) / (2 * self.step)
+
     def tail(self, k: ArrayLike) -> Floats:
-        """Pr[noise >= k] in floats, for any integers k."""
         at = np.asarray(k, dtype=np.int64)
         n = np.maximum(at, 1 - at)  # k or more is as likely as -k or less, and all but 1 - k or more
         q, rest = self._split(n)
@@ -162,11 +174,10 @@ class CanonicalLaw:
 
     @cached_property
     def wide(self) -> int:
-        """The distance that the noise exceeds with probability below 2^-64."""
         return self.step * first_integer(lambda far: bool(self._one_tail(np.array(far)) < NEGLIGIBLE), 1)
 
     def mean(self, loss: str) -> float:
-        """The expected loss of the noise as an error: increments of the loss times two tails, summed."""
+        """The expected loss of the noise as an error: of X, and of J."""
         if loss not in ("absolute", "squared"):
             return 2 * float(self.tail(tolerance(loss) + 1))
         if isinstance(self.level, GaussianDP) and self.step == 1 and float(self.level.mu) * WIDE <= 1:
@@ -180,18 +191,9 @@ class CanonicalLaw:
             return r * mean_of_x + float(self._mass(np.array(0))) * (r / 4 if r % 2 == 0 else (r * r - 1) / (4 * r))
         return r * r * mean_of_x + (r * r - 1 if r % 2 else r * r + 2) / 12 * (r > 1)
 
-    def half_width(self, confidence: float | Fraction) -> int:
-        """The least n such that the noise is within ±n with at least this probability, by its law, rounded up."""
-        rest = (1 - float(confidence)) / 2 * (1 - 2.0**-40)
-        return first_integer(lambda n: bool(self.tail(n + 1) <= rest))
-
-    def sample(self, size: int | None = None) -> Any:
-        """Noise, drawn exactly: one integer, or an array of `size` of them."""
-        count = 1 if size is None else size
-        noise = self.step * self._draws.draw(count)
-        if self.step > 1:
-            noise = noise + self._offsets(count)
-        return int(noise[0]) if size is None else noise
+    def draw(self, size: int) -> NDArray[Any]:
+        noise = self.step * self._draws.draw(size)
+        return noise if self.step == 1 else noise + self._offsets(size)
 
     def _offsets(self, size: int) -> NDArray[np.int64]:
         """Draws of J."""
@@ -203,26 +205,30 @@ class CanonicalLaw:
 
     @cached_property
     def _draws(self) -> SymmetricDraws:
-        return SymmetricDraws(self.enclose_tail)
+        return SymmetricDraws(self._enclose_one_tail)
 
     # ---- proof and file ----
 
-    def prove(self, reach: int, level: Level) -> Check:
-        """Whether the law satisfies a level at sensitivity `reach`: by a theorem, and an exact comparison of levels."""
-        steps = -(-reach // self.step)
+    def follows(self, level: Level) -> bool:
+        return self.step == 1 and self.level == level
+
+    def prove(self, space: Moved, level: Level) -> Check:
+        """Whether the law satisfies a level: by a theorem, and an exact comparison of levels."""
+        if self.step != 1 and not isinstance(space, Line):
+            return Check("privacy", False, f"{level}: canonical noise on vectors is for moves of one")
+        sensitivity = l1_sensitivity(space)
+        steps = -(-sensitivity // self.step)
         satisfies = group_satisfies(self.level, steps, level)
-        group_privacy = f"moves of {reach} are {steps} step(s) of noise that is {self.level} for each"
+        group_privacy = f"moves of {sensitivity} are {steps} step(s) of noise that is {self.level} for each"
         return Check(
             "privacy", satisfies, f"{level}: {group_privacy}, by Awan and Vadhan's theorem; levels compared exactly"
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The law as plain JSON data."""
         return {"noise": self.kind, "level": self.level.to_json(), "step": self.step}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> CanonicalLaw:
-        """The law written by `to_json`."""
         if isinstance(data["step"], bool) or not isinstance(data["step"], int):
             raise InvalidInput("a step is a whole number.")
         return cls(level_from_json(data["level"]), data["step"])

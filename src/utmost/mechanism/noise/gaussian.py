@@ -10,6 +10,7 @@ Steinke 2020, Theorem 14, vectors included), at a variance just below v; it does
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,22 +24,26 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
 from utmost.exact.arrays import Floats
+from utmost.mechanism.certification import Check
+from utmost.mechanism.noise.law import MOST_TERMS, Moved, NoiseLaw
 from utmost.mechanism.tail_sampling import SymmetricDraws
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
-from utmost.space.line import cost, tolerance
+from utmost.space.line import Line
+from utmost.space.sensitivity import squared_l2_sensitivity
 
 FAR = 9.5
 """Standard deviations beyond which expectations omit the noise (probability below 2^-68); draws omit nothing."""
-MOST_TERMS = 10**7
 LEAST = Fraction(1, 10**60)
 WIDE = 30.0
 """The standard deviation from which means of rounded noise are closed forms, accurate to 1e-12."""
+NEARLY_GAUSSIAN = 50
+"""The standard deviation from which the fourth moment is that of the Gaussian."""
 MOST_LISTED = 2**15
 """The largest number of terms in the tail of a discrete Gaussian; wider ones are not drawn."""
 
 
 @dataclass(frozen=True)
-class GaussianLaw:
+class GaussianLaw(NoiseLaw):
     """Base of both laws; use `RoundedGaussian` or `DiscreteGaussian`.
 
     Attributes
@@ -47,12 +52,19 @@ class GaussianLaw:
         v, above 0.
     """
 
+    dimension = 1
     kind: ClassVar[str]
+    rounded: ClassVar[bool]
+    """Whether it is a continuous Gaussian that is rounded."""
     variance: Fraction
 
     def __post_init__(self) -> None:
         if not isinstance(self.variance, Fraction) or not LEAST <= self.variance <= 1 / LEAST:
             raise InvalidInput("a Gaussian has a variance from 1e-60 to 1e60, a rational number.")
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} (standard deviation {self.deviation:.6g})"
 
     @property
     def deviation(self) -> float:
@@ -61,49 +73,84 @@ class GaussianLaw:
 
     @property
     def wide(self) -> int:
-        """The distance beyond which the noise is negligible in an expectation."""
         distance = math.ceil(FAR * self.deviation) + 2
         if distance > MOST_TERMS:
             raise TooLarge(f"noise of standard deviation {self.deviation:.3g} is too wide; allow a larger level.")
         return distance
 
-    def enclose_tail(self, t: int, bits: int) -> arb:
-        """A ball around Pr[X >= t], t >= 1."""
-        raise NotImplementedError
-
     def tail(self, k: ArrayLike) -> Floats:
-        """Pr[X >= k] in floats, for any integers k."""
         at = np.asarray(k, dtype=np.int64)
         above = self._above(np.maximum(at, 1 - at))
         return np.asarray(np.where(at > 0, above, 1 - above))
 
+    @abstractmethod
     def _above(self, t: NDArray[Any]) -> Floats:
         """Pr[X >= t] in floats, t >= 1."""
-        raise NotImplementedError
 
-    def mean(self, loss: str) -> float:
-        """The expected loss of the noise as an error: increments of the loss times two tails, summed."""
-        if loss not in ("absolute", "squared"):
-            return 2 * float(self.tail(tolerance(loss) + 1))
-        t = np.arange(self.wide + 1)
-        return float(2 * (np.diff(cost(loss, t)) @ self._above(t[1:])))
+    @property
+    def gaussian(self) -> GaussianLaw:
+        return self
+
+    @property
+    def nominal_variance(self) -> Fraction:
+        return self.variance
+
+    @property
+    def fourth_moment(self) -> float:
+        """The mean of X^4; that of a Gaussian where rounding is negligible."""
+        return 3 * float(self.variance) ** 2 if self.deviation > NEARLY_GAUSSIAN else super().fourth_moment
+
+    def characteristic(self, t: Floats) -> Floats:
+        """The characteristic function by Poisson summation.
+
+        The sum over the integers is a sum over the shifts by 2 pi of the density's transform; terms beyond the second
+        shift are below e^-30 for every variance above 1/3.
+        """
+        wrapped = (t + math.pi) % (2 * math.pi) - math.pi
+        variance, total, normaliser = float(self.variance), np.zeros_like(wrapped), 0.0
+        for j in range(-3, 4):
+            shifted = wrapped + 2 * math.pi * j
+            total += np.exp(-variance * shifted**2 / 2) * (np.sinc(shifted / (2 * math.pi)) if self.rounded else 1.0)
+            normaliser += math.exp(-variance * (2 * math.pi * j) ** 2 / 2)
+        return np.asarray(total if self.rounded else total / normaliser)
 
     def draw(self, size: int) -> NDArray[np.int64]:
-        """`size` independent integers, drawn exactly."""
         return self._draws.draw(size)
 
     @cached_property
     def _draws(self) -> SymmetricDraws:
         return SymmetricDraws(self.enclose_tail)
 
+    @classmethod
+    def satisfies(cls, ratio: Fraction, level: Level) -> bool:
+        """Whether the noise satisfies a level if the squared l2 sensitivity over its variance is `ratio` = mu^2."""
+        return ratio == 0 or (isinstance(level, ZCDP) and bool(ratio <= 2 * level.rho))
+
+    def prove(self, space: Moved, level: Level) -> Check:
+        """Whether the law satisfies a level by its l2 sensitivity: in rationals, or in balls for (epsilon, delta)."""
+        length = Fraction(squared_l2_sensitivity(space))
+        if isinstance(space, Line):
+            detail = f"moves of {space.reach} at {self.name}, compared exactly"
+        else:
+            root = f"one neighbour moves the vector by at most the square root of {length}"
+            detail = f"{root}, variance {float(self.variance):.6g}, exactly"
+        return Check("privacy", self.satisfies(length / self.variance, level), f"{level}: {detail}")
+
     def to_json(self) -> dict[str, Any]:
-        """The law as plain JSON data."""
-        return {"variance": str(self.variance)}
+        return {"noise": "gaussian", "law": self.kind.partition(" ")[0], "variance": str(self.variance)}
+
+    def part_to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "variance": str(self.variance)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The law written by `to_json`."""
-        return cls(as_rational(data["variance"], "the variance"))
+        """The law written by `to_json`, which names the subclass, or that of a subclass by `part_to_json`."""
+        laws: dict[Any, Any] = {"rounded": RoundedGaussian, "discrete": DiscreteGaussian}
+        name = data["law"] if cls is GaussianLaw else cls.kind.partition(" ")[0]
+        if name not in laws:
+            raise InvalidInput("a Gaussian on the integers is rounded or discrete.")
+        law: Self = laws[name](as_rational(data["variance"], "the variance"))
+        return law
 
 
 @dataclass(frozen=True)
@@ -117,6 +164,7 @@ class RoundedGaussian(GaussianLaw):
     """
 
     kind: ClassVar[str] = "rounded Gaussian"
+    rounded: ClassVar[bool] = True
 
     def mean(self, loss: str) -> float:
         """The expected loss of the noise as an error; for wide noise, the Gaussian's with a rounding correction."""
@@ -133,6 +181,25 @@ class RoundedGaussian(GaussianLaw):
 
         return np.asarray(ndtr(-(np.asarray(t, dtype=float) - 0.5) / self.deviation))
 
+    @classmethod
+    def satisfies(cls, ratio: Fraction, level: Level) -> bool:
+        """Whether the noise satisfies a level if the squared l2 sensitivity over its variance is `ratio` = mu^2.
+
+        mu-Gaussian DP, mu^2/2-zCDP, and (epsilon, delta) for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
+        epsilon/mu) (Balle and Wang 2018).
+        """
+        if super().satisfies(ratio, level):
+            return True
+        if isinstance(level, GaussianDP):
+            return bool(ratio <= level.mu**2)
+        if not isinstance(level, ApproxDP):
+            return False
+        if level.exponent == float("inf"):
+            return True
+        if level.delta == 0:
+            return False
+        return compare(Enclosed(lambda bits: gaussian_delta(ratio, level, bits)), ExpSum.rational(level.delta)) <= 0
+
 
 @dataclass(frozen=True)
 class DiscreteGaussian(GaussianLaw):
@@ -145,6 +212,7 @@ class DiscreteGaussian(GaussianLaw):
     """
 
     kind: ClassVar[str] = "discrete Gaussian"
+    rounded: ClassVar[bool] = False
 
     def enclose_tail(self, t: int, bits: int) -> arb:
         """A ball around Pr[X >= t]: terms are added from t on until the remainder is below 2^-bits of the first.
@@ -213,29 +281,6 @@ def wide_mean(sigma: float, loss: str) -> float:
     if loss == "squared":
         return sigma**2 + 1 / 12
     return math.sqrt(2 / math.pi) * (sigma - 1 / (24 * sigma) - 7 / (5760 * sigma**3))
-
-
-def gaussian_satisfies(kind: str, ratio: Fraction, level: Level) -> bool:
-    """Whether Gaussian noise satisfies a level if the squared l2 sensitivity over its variance is `ratio` = mu^2.
-
-    mu-Gaussian DP, mu^2/2-zCDP, and (epsilon, delta) for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
-    epsilon/mu) (Balle and Wang 2018). The discrete Gaussian satisfies zCDP only.
-    """
-    if ratio == 0:
-        return True
-    if isinstance(level, ZCDP):
-        return bool(ratio <= 2 * level.rho)
-    if kind != "rounded Gaussian":
-        return False
-    if isinstance(level, GaussianDP):
-        return bool(ratio <= level.mu**2)
-    if not isinstance(level, ApproxDP):
-        return False
-    if level.exponent == float("inf"):
-        return True
-    if level.delta == 0:
-        return False
-    return compare(Enclosed(lambda bits: gaussian_delta(ratio, level, bits)), ExpSum.rational(level.delta)) <= 0
 
 
 def gaussian_delta(ratio: Fraction, level: ApproxDP, bits: int) -> arb:

@@ -1,4 +1,4 @@
-"""Layer noise on integers or vectors of them: constant on each l1 layer and falling in steps; law, draws, proof.
+"""Laws on integers or vectors of them that are constant on each l1 layer and fall in steps: probabilities and draws.
 
 Layer n is the set of integer points with l1 norm n. Every point of it has mass a·b^s(n), where s(n) goes up by one once
 a period, after its first `upper` layers:
@@ -14,25 +14,21 @@ formulas serve fractions, for proofs, and balls of any precision, for draws, whi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
 from math import comb
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from flint import arb, ctx
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput
-from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare, read_rational, write_rational
+from utmost.exact import as_fmpq
 from utmost.exact.arrays import Floats, Integers
-from utmost.mechanism.certification import Check
-from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, Cuts, Uniform, below, uniform_below, uniform_subset
-from utmost.privacy import Level
-from utmost.space.line import tolerance
+from utmost.mechanism.sampling import ROWS_AT_ONCE, Cuts, Uniform, below, uniform_below, uniform_subset
 
 RADIX = 256
 NEGLIGIBLE = 64 * math.log(2)
@@ -283,114 +279,16 @@ def _with_nonzero(dimension: int, n: int, j: int) -> int:
     return comb(dimension, j) * comb(n - 1, j - 1) << j
 
 
-@dataclass(frozen=True)
-class LayerNoise:
-    """Noise of one `LayerLaw` in one dimension: geometric with period 1, a staircase with a longer one.
-
-    Examples
-    --------
-    >>> noise = LayerNoise(LayerLaw(Fraction(1, 2), 1, 1))
-    >>> noise.tail([0, 1, 2]).round(6), round(noise.mean("absolute"), 6)
-    (array([0.666667, 0.333333, 0.166667]), 1.333333)
-    """
-
-    kind: ClassVar[str] = "layers"
-    law: LayerLaw
-
-    def __post_init__(self) -> None:
-        law = self.law
-        if law.dimension != 1 or not (0 < law.decay < 1 and 1 <= law.upper <= law.period <= 2**WORD):
-            raise InvalidInput(
-                "noise on a line falls by a decay between 0 and 1, at one of 1..period layers, period at most 2^62."
-            )
-
-    @property
-    def name(self) -> str:
-        """The noise in words."""
-        law = self.law
-        return "geometric" if law.period == 1 else f"staircase (first {law.upper} of every {law.period} steps high)"
-
-    @property
-    def period(self) -> int:
-        """The number of layers after which the law repeats, lower by its decay."""
-        return self.law.period
-
-    @cached_property
-    def wide(self) -> int:
-        """The distance beyond which the noise is negligible in an expectation."""
-        return self.period * (1 + math.ceil(NEGLIGIBLE / -_log(self.law.decay)))
-
-    def probability(self, k: ArrayLike) -> Floats:
-        """Pr[noise = k] in floats."""
-        steps = self.law.step(np.abs(np.asarray(k, dtype=np.int64))).astype(float)
-        return np.asarray(np.exp(_log(self.law.top) + steps * _log(self.law.decay)))
-
-    def tail(self, k: ArrayLike) -> Floats:
-        """Pr[noise >= k] in floats, for any integers k."""
-        at = np.asarray(k, dtype=np.int64)
-        law, b, n = self.law, float(self.law.decay), np.maximum(at, 1 - at)
-        place = (n % law.period).astype(float)
-        rest = np.maximum(law.upper - place, 0) + b * (law.period - np.maximum(place, law.upper))
-        onward = b * (law.upper + b * (law.period - law.upper)) / float(1 - law.decay)
-        above = np.exp(_log(law.top) + (n // law.period) * _log(law.decay)) * (rest + onward)
-        return np.asarray(np.where(at > 0, above, 1 - above))
-
-    def mean(self, loss: str) -> float:
-        """The expected loss of the noise as an error, by its exact law."""
-        if loss in ("absolute", "squared"):
-            return float(self.law.mean(sum_norms if loss == "absolute" else sum_squares))
-        return 2 * float(self.tail(tolerance(loss) + 1))
-
-    def half_width(self, confidence: float | Fraction) -> int:
-        """The least n such that the noise is within ±n with at least this probability: decided on the exact law."""
-        rest = ExpSum.rational(1 - as_rational(confidence, "the confidence"))
-
-        def suffices(n: int) -> bool:
-            return compare(Enclosed(lambda bits: self.law.enclose_tail(n + 1, bits)), rest) <= 0
-
-        low, high = -1, 1
-        while not suffices(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if suffices(middle) else (middle, high)
-        return high
-
-    def sample(self, size: int | None = None) -> Any:
-        """Noise, drawn exactly: one integer, or an array of `size` of them."""
-        count = 1 if size is None else size
-        if self._draws.fits:
-            noise: Any = self._draws.draw(count)
-        else:
-            noise = np.array([draw_point(self.law)[0] for _ in range(count)], dtype=object)
-        return int(noise[0]) if size is None else noise
-
-    @cached_property
-    def _draws(self) -> IntegerDraws:
-        return IntegerDraws(self.law)
-
-    def prove(self, reach: int, level: Level) -> Check:
-        """Whether the law satisfies a level at sensitivity `reach`: by the steps between layers, compared exactly."""
-        steps = self.law.steps_within(reach)
-        satisfies = level.kept_by(self.law.decay, steps)
-        detail = f"layers at most {reach} apart differ by at most {steps} step(s) of {float(self.law.decay):.6g}"
-        return Check("privacy", satisfies, f"{level}: {detail}, exactly")
-
-    def to_json(self) -> dict[str, Any]:
-        """The law as plain JSON data."""
-        law = self.law
-        return {"noise": self.kind, "decay": write_rational(law.decay), "period": law.period, "upper": law.upper}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> LayerNoise:
-        """The law written by `to_json`."""
-        if any(isinstance(data[name], bool) or not isinstance(data[name], int) for name in ("period", "upper")):
-            raise InvalidInput("the period of noise and its upper layers are whole numbers.")
-        return cls(LayerLaw(read_rational(data["decay"]), data["period"], data["upper"]))
-
-
-def _log(value: Fraction) -> float:
-    """The natural logarithm of a positive rational, accurate near 1 and without underflow."""
+def log_rational(value: Fraction) -> float:
+    """The natural logarithm of a rational from 0 on, accurate near 1 and without underflow."""
+    if value == 0:
+        return -math.inf
     if value > Fraction(1, 2):
         return math.log1p(float(value - 1))
     return math.log(value.numerator) - math.log(value.denominator)
+
+
+def log_power(base: Fraction, exponents: Any) -> Floats:
+    """The logarithm of base^exponent for an array of exponents from 0 on; 0^0 is 1."""
+    count = np.asarray(exponents).astype(float)
+    return np.where(count == 0, 0.0, np.maximum(count, 1) * log_rational(base))

@@ -24,7 +24,7 @@ from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.queries.expressions.relations import Relation
     from utmost.queries.options import Option
     from utmost.queries.units import Unit

@@ -21,7 +21,7 @@ from utmost.queries.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
 from utmost.space.integers import Moves
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.queries.units import Unit
 
 

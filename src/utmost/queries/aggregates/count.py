@@ -17,7 +17,7 @@ from utmost.queries.predicate import Where
 from utmost.space.integers import Moves
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.queries.units import Unit
 
 

@@ -35,7 +35,7 @@ from utmost.queries.rounding_steps import common_divisor
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.queries.units import Unit
 
 MOST_AREA, MOST_MULTIPLE = 2**24, 2**24

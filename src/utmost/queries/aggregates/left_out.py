@@ -25,7 +25,7 @@ from utmost.queries.units import FOR_PEOPLE, MOST_ROWS, MOST_UNITS, Unit
 from utmost.space.integers import Moves
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.queries.expressions.relations import Relation
 
 

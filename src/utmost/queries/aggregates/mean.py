@@ -27,7 +27,7 @@ from utmost.queries.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_R
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.queries.units import Unit
 
 ERROR_BASIS = (

@@ -30,7 +30,7 @@ from utmost.queries.rounding_steps import DESIGN_UNITS
 from utmost.space.integers import Moves
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.queries.units import Unit
 
 MOST_LISTED = 10_000

@@ -32,7 +32,7 @@ from utmost.queries.rounding_steps import MOST_STEPS
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.queries.units import Unit
 
 MOST_WIDTH = 2**24

@@ -49,7 +49,7 @@ from utmost.space.line import Line, cost, line_prior
 if TYPE_CHECKING:
     import pyarrow
 
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.solution import Solution
 
 MOST_RELEASED = 2**256

@@ -52,7 +52,7 @@ from utmost.space.integers import Holders, Lattice
 if TYPE_CHECKING:
     import pyarrow
 
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
     from utmost.solution import Solution
     from utmost.theory.partition_selection.mechanism import ThresholdedKeys, ThresholdLaw
 

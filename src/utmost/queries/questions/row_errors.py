@@ -29,7 +29,7 @@ from utmost.queries.rounding_steps import require_rows
 from utmost.space.integers import Lattice
 
 if TYPE_CHECKING:
-    from utmost.mechanism.noise.lattice import NoisyVector
+    from utmost.mechanism.noise.vector import NoisyVector
 
 SIZES = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
 """The numbers of rows in the curve of a plan."""

@@ -43,7 +43,7 @@ from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.noise.gaussian import gaussian_delta
-from utmost.mechanism.noise.lattice import IndependentLaw, NoisyVector
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.mechanism.tail_sampling import TailDraws
 from utmost.privacy import ApproxDP, ApproxGaussianDP, GaussianDP, Level, level_from_json
 from utmost.space.integers import Holders
@@ -380,7 +380,7 @@ class ThresholdedKeys(ExactMechanism):
         words = f"one neighbour changes {changes} key{'s' * (changes > 1)} by one unit each, {self.law.name} for each"
         if self.noise is not None:
             numbers = self.noise.prove(space.numbers, self.spent[1])
-            alone = isinstance(self.noise.noise, IndependentLaw) or (self.noise.noise.dimension == 1 == changes)
+            alone = self.noise.noise.independent is not None or (self.noise.noise.dimension == 1 == changes)
             private = private and numbers.passed and alone
             words += f"; the numbers: {numbers.detail}"
         return Check("privacy", bool(private), f"{level}: {words}; levels compared exactly")

@@ -26,7 +26,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -34,16 +34,12 @@ from utmost.errors import InvalidInput, TooLarge
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.noise.canonical import CanonicalLaw
-from utmost.mechanism.noise.gaussian_on_line import GaussianNoise
-from utmost.mechanism.noise.layers import LayerNoise
+from utmost.mechanism.noise.law import NoiseLaw, read_law
 from utmost.privacy import Level
 from utmost.space.integers import unlisted_from_json, unlisted_to_json
 from utmost.space.line import MOST_LISTED, Line, cost, require_line_loss, spread_out, tolerance
 from utmost.theory.scalar.line_sums import ListedPrior, expected_clamped_loss, worst_clamped_loss
 
-Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
-NOISES: dict[str, Any] = {law.kind: law for law in (LayerNoise, CanonicalLaw, GaussianNoise)}
 MOST_WIDE = 5 * 10**7
 """How far from 0 noise is listed at most: epsilons from 10^-6 on, in a gigabyte or two."""
 MOST_GUESSED = 2_000_000
@@ -219,7 +215,7 @@ class NoisyLine(LineMechanism):
 
     kind: ClassVar[str] = "line.noise"
     line: Line
-    law_of_noise: Noise
+    law_of_noise: NoiseLaw
     loss: str
     prior: Floats | None = None
     remap: Literal["best", "cut", "none"] = "best"
@@ -229,7 +225,7 @@ class NoisyLine(LineMechanism):
             raise InvalidInput("on an unbounded line noise is released as it is: no prior, no best guess, no ends.")
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> NoiseLaw:
         return self.law_of_noise
 
     @property
@@ -249,8 +245,8 @@ class NoisyLine(LineMechanism):
     def sample(self, point: Any) -> int:
         """Draw a private answer: exact noise, then the public function."""
         if self.remap == "none":
-            return self.line.clamp(int(point)) + int(self.noise.sample())
-        output = self.line.clamp(int(point)) - self.line.first + int(self.noise.sample())
+            return self.line.clamp(int(point)) + int(self.noise.draw(1)[0])
+        output = self.line.clamp(int(point)) - self.line.first + int(self.noise.draw(1)[0])
         if not self.guesses:
             return self.line.clamp(self.line.first + output)
         return int(self.line.first + int(self._guess(np.array([self._fold(output)]))[0]))
@@ -258,7 +254,7 @@ class NoisyLine(LineMechanism):
     def prove(self, space: Any, level: Level) -> Check:
         if space != self.line:
             return Check("privacy", False, f"the noise is made for {self.line}, not for {space}")
-        return self.noise.prove(self.line.reach, level)
+        return self.noise.prove(self.line, level)
 
     def expected(self, loss: str) -> float:
         if self.remap == "none":
@@ -346,9 +342,9 @@ class NoisyLine(LineMechanism):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         line, prior = read_line(data)
-        if data["noise"] not in NOISES or data["remap"] not in ("best", "cut", "none"):
-            raise InvalidInput("the file holds noise, or something made of it, that this version does not know.")
-        noise = NOISES[data["noise"]].from_json(data)
+        if data["remap"] not in ("best", "cut", "none"):
+            raise InvalidInput("the file does something with noise that this version does not know.")
+        noise = read_law(data["noise"], data)
         return cls(line, noise, require_line_loss(data["loss"]), prior, data["remap"])
 
     # ---- internals: positions 0.. on the line ----
@@ -359,7 +355,7 @@ class NoisyLine(LineMechanism):
 
     @cached_property
     def _period(self) -> int:
-        return self.noise.period if isinstance(self.noise, LayerNoise) else self.noise.wide
+        return self.noise.wide if self.noise.layers is None else self.noise.layers.period
 
     @cached_property
     def _noise_width(self) -> int:
@@ -373,7 +369,7 @@ class NoisyLine(LineMechanism):
     @cached_property
     def _end_multiplicity(self) -> float:
         """The multiplicity of an output beyond an end: the mass of all the periods from there on."""
-        return 1 / float(1 - self.noise.law.decay) if isinstance(self.noise, LayerNoise) else 1.0
+        return 1.0 if self.noise.layers is None else 1 / float(1 - self.noise.layers.decay)
 
     @cached_property
     def _table(self) -> _UniformPrior | ListedPrior:
@@ -398,7 +394,7 @@ class NoisyLine(LineMechanism):
         return np.asarray(outputs + low - high)
 
     def _fold(self, output: int) -> int:
-        if not isinstance(self.noise, LayerNoise):
+        if self.noise.layers is None:
             return min(max(output, -self._period), self._last + self._period)
         if output < 0:
             return -((-output - 1) % self._period + 1)

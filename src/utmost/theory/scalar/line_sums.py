@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from utmost.errors import TooLarge
 from utmost.exact.arrays import Floats, Integers
-from utmost.mechanism.noise.canonical import CanonicalLaw
-from utmost.mechanism.noise.gaussian_on_line import GaussianNoise
-from utmost.mechanism.noise.layers import LayerNoise
+from utmost.mechanism.noise.law import NoiseLaw
 from utmost.space.line import cost, spread_out, tolerance
 
-Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
 MOST_TABLE, CHUNK = 2 * 10**8, 2**20
 TRIED = 40
 """Number of points at which the worst case of wide clamped noise is sought, where no theorem locates it."""
 
 
-def expected_clamped_loss(last: int, noise: Noise, loss: str, prior: Floats | None = None) -> float:
+def expected_clamped_loss(last: int, noise: NoiseLaw, loss: str, prior: Floats | None = None) -> float:
     """The expected loss of symmetric noise that is clamped to the ends 0 and `last` of a line.
 
     With c(t) the loss of t steps off and T(t) = Pr[K >= t], the loss at x is H(x) + H(last - x), where H(x) is the sum
@@ -38,7 +35,7 @@ def expected_clamped_loss(last: int, noise: Noise, loss: str, prior: Floats | No
     return 2 * _step_sums(min(last, noise.wide), noise, loss, last + 1, 1) / (last + 1)
 
 
-def worst_clamped_loss(last: int, noise: Noise, loss: str) -> tuple[float, str]:
+def worst_clamped_loss(last: int, noise: NoiseLaw, loss: str) -> tuple[float, str]:
     """The expected loss of clamped noise at the worst point, and among which points it was sought.
 
     The worst is where both ends are far, as H no longer grows there; for the absolute loss always the middle, since the
@@ -58,7 +55,7 @@ def worst_clamped_loss(last: int, noise: Noise, loss: str) -> tuple[float, str]:
     return float((losses + losses[::-1]).max()), ""
 
 
-def _one_side(last: int, noise: Noise, loss: str) -> Floats:
+def _one_side(last: int, noise: NoiseLaw, loss: str) -> Floats:
     """H(x) for x = 0, 1, ..., up to where it is constant."""
     if min(last, noise.wide) > MOST_TABLE // 20:
         raise TooLarge("a listed prior over so wide a noise does not fit; leave it out (uniform), or coarsen.")
@@ -66,7 +63,7 @@ def _one_side(last: int, noise: Noise, loss: str) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.diff(cost(loss, t)) * noise.tail(t[1:]))])
 
 
-def _step_sums(end: int, noise: Noise, loss: str, times: float, less: float) -> float:
+def _step_sums(end: int, noise: NoiseLaw, loss: str, times: float, less: float) -> float:
     """The sum over t = 1..end of (times - less·t) (c(t) - c(t-1)) Pr[K >= t].
 
     On each piece of a staircase the tail is a straight line, so every term is a product of three straight lines, which
@@ -80,13 +77,14 @@ def _step_sums(end: int, noise: Noise, loss: str, times: float, less: float) -> 
 
     slope = 0.0 if loss == "absolute" else 2.0  # c(t) - c(t-1) = 1, or 2t - 1
     offset = 1.0 if loss == "absolute" else -1.0
-    if not isinstance(noise, LayerNoise) or noise.period < 16:
+    layers = noise.layers
+    if layers is None or layers.period < 16:
         if end > MOST_TABLE:
             raise TooLarge(f"noise over {end} steps takes too long to sum; use a coarser grid or a larger level.")
         parts = (np.arange(start, min(start + CHUNK, end + 1)) for start in range(1, end + 1, CHUNK))
         return float(sum(((times - less * t) * (slope * t + offset)) @ noise.tail(t) for t in parts))
-    blocks = np.arange(end // noise.period + 1, dtype=np.int64) * noise.period
-    first = np.unique(np.clip(np.concatenate([[1], blocks, blocks + noise.law.upper]), 1, end))
+    blocks = np.arange(end // layers.period + 1, dtype=np.int64) * layers.period
+    first = np.unique(np.clip(np.concatenate([[1], blocks, blocks + layers.upper]), 1, end))
     last = np.append(first[1:] - 1, end)
     size, middle = (last - first + 1).astype(float), (first + last) / 2
     ends = noise.tail(first), noise.tail(last)

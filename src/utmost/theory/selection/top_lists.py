@@ -25,8 +25,8 @@ from utmost.exact import as_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.noise.lattice import IndependentLaw, NoisyVector
 from utmost.mechanism.noise.layers import IntegerDraws, LayerLaw
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import Level
 from utmost.space.integers import Lattice, Tallies
 
@@ -55,8 +55,9 @@ class TopByNoise(ExactMechanism):
 
     Examples
     --------
-    >>> from utmost.mechanism.noise.lattice import GeometricLaw
-    >>> top = TopByNoise(2, NoisyVector(IndependentLaw(3, GeometricLaw(Fraction(1, 10**6)))))
+    >>> from utmost.mechanism.noise.independent import IndependentLaw
+    >>> from utmost.mechanism.noise.staircase import geometric_law
+    >>> top = TopByNoise(2, NoisyVector(IndependentLaw(3, geometric_law(Fraction(1, 10**6)))))
     >>> top.sample((5, 9, 7))
     (1, 2)
     """
@@ -76,7 +77,7 @@ class TopByNoise(ExactMechanism):
         return tuple(largest(noisy[None], self.k)[0].tolist())
 
     def prove(self, space: Any, level: Level) -> Check:
-        fits = isinstance(space, Tallies) and _fits(self.k, space) and isinstance(self.noise.noise, IndependentLaw)
+        fits = isinstance(space, Tallies) and _fits(self.k, space) and self.noise.noise.independent is not None
         if not fits:
             return Check("privacy", False, f"{level}: these counts are not those that are asked for")
         return self.noise.prove(cells_of(space), level)

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.tables import NoisyTables, sum_half_width, sum_mean_size
+from utmost.mechanism.noise.tables import NoisyTables
+from utmost.mechanism.noise.weighted import sum_half_width, sum_mean_size
 
 Tree: TypeAlias = tuple[tuple[int, ...], ...]
 """For every level but the last, the number of children of each of its nodes, in order. The first level is the root."""

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.tables import NoisyTables, sum_half_width, sum_mean_size
+from utmost.mechanism.noise.tables import NoisyTables
+from utmost.mechanism.noise.weighted import sum_half_width, sum_mean_size
 from utmost.space.integers import CentredTables, Moves, Tables
 from utmost.theory.workload.hierarchy_algebra import Hierarchy, read_tree, sizes
 from utmost.theory.workload.marginal_algebra import (
@@ -83,7 +84,7 @@ class Margins:
     def shares(self) -> dict[Columns, dict[ReleasedTable, int]]:
         """The weights of released tables in each part."""
         laws = zip(self.strategy, self.mechanism.laws, strict=True)
-        nominal = {table: law.single.variance / self.units[table] ** 2 for table, law in laws}
+        nominal = {table: law.nominal_variance / self.units[table] ** 2 for table, law in laws}
         if not all(nominal.values()):  # no noise at all: the finest table determines everything
             nominal = dict.fromkeys(nominal, Fraction(1))
         return part_shares(self.shape, nominal, self.published)

@@ -299,7 +299,7 @@ def noisy_share(count: int, n: int, privacy: Level | Number) -> NoisyShare:
     people, law = _people(n), CanonicalLaw(as_level(privacy))
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= people:
         raise InvalidInput("count is not a whole number from 0 to n; give how many of the n people have the property.")
-    return NoisyShare(people, law.level, int(count) + int(law.sample()), uniform_integer(53) / 2**53 - 0.5)
+    return NoisyShare(people, law.level, int(count) + int(law.draw(1)[0]), uniform_integer(53) / 2**53 - 0.5)
 
 
 def _binomial(n: int, theta: float) -> Floats:

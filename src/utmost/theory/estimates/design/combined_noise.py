@@ -20,7 +20,8 @@ from scipy.signal import fftconvolve
 
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.lattice import BallLaw, IndependentLaw
+from utmost.mechanism.noise.balls import BallLaw
+from utmost.mechanism.noise.independent import IndependentLaw
 
 CELLS, BINS, FINE = 1024, 50, 4096
 """Cells of the grid for scaled noises; blocks of one coordinate of K-norm noise, to each side; bins of their sums."""
@@ -45,8 +46,8 @@ def limits(law: Any, weights: Floats, confidence: float) -> Floats:
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from utmost.mechanism.noise.lattice import GeometricLaw
-    >>> law = IndependentLaw(2, GeometricLaw(Fraction(9, 10)))
+    >>> from utmost.mechanism.noise.staircase import geometric_law
+    >>> law = IndependentLaw(2, geometric_law(Fraction(9, 10)))
     >>> quantiles = limits(law, np.array([[1.0, 0.0], [1.0, 1.0]]), 0.95)
     >>> law.half_width(0.95), quantiles.round(1).tolist()
     (28, [28.1, 39.3])
@@ -92,7 +93,7 @@ def _limit(sizes: Floats, chances: Floats, spare: float, confidence: float) -> f
 
 def _sizes(law: Any, weights: Floats) -> tuple[Floats, Floats, float]:
     """Values of |c·N| on a grid, their probabilities, and how far they may be from those of the noise itself."""
-    if isinstance(law, IndependentLaw):
+    if law.independent is not None:
         return _convolved(law, weights)
     if isinstance(law, BallLaw) and law.dimension == 3 and law.shape in ("any", "exchange"):
         return _in_blocks(law, weights)

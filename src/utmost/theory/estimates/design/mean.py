@@ -9,7 +9,6 @@ are a confidence set (Fieller 1954), for every table whose sums are not clamped.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from math import comb
@@ -21,7 +20,9 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.lattice import BallLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.balls import BallLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Moves
 from utmost.space.sensitivity import straightness
@@ -63,7 +64,7 @@ def mean_losses(mechanism: NoisyVector, m: float) -> dict[str, float]:
     law = of_pairs(mechanism.noise)
     if m in (0, 1):
         return {loss: mechanism.noise.mean(loss) for loss in ("absolute", "squared")}
-    if isinstance(law, IndependentLaw):
+    if law is not None and law.independent is not None:
         return expected(law, np.array([1 - m, -m]))
     if law is None:
         (sizes, chances), product = _listed(mechanism.noise), 0.0
@@ -165,8 +166,8 @@ def of_pairs(law: Any) -> Any:
     """The law of the two integers of one mean; None where one noise vector covers those of several means."""
     if law.dimension % 2 or (isinstance(law, BallLaw) and law.shape not in ("any", "exchange")):
         raise InvalidInput("a mean is made of two sums whose noise was made for moves of any kind, or exchanges.")
-    if isinstance(law, IndependentLaw):
-        return replace(law, dimension=2)
+    if law.independent is not None:
+        return IndependentLaw(2, law.independent)
     return law if law.dimension == 2 else None
 
 
@@ -241,7 +242,7 @@ def blocks_of_pair(law: Any, confidence: float) -> tuple[Floats, Floats, Floats]
 
 def _blocks(law: Any, edges: NDArray[np.int64]) -> Floats:
     """The probabilities of blocks of (x, y); absolute values are 0 or cut at the edges."""
-    if isinstance(law, IndependentLaw):
+    if law.independent is not None:
         tails = law.tail(edges)
         side_masses = np.concatenate([-np.diff(tails)[::-1], [1 - 2 * float(tails[0])], -np.diff(tails)])
         return np.asarray(np.multiply.outer(side_masses, side_masses))
@@ -265,7 +266,7 @@ def _blocks(law: Any, edges: NDArray[np.int64]) -> Floats:
     masses[:n, n + 1 :], masses[n + 1 :, :n] = opposite_signs[::-1], opposite_signs[:, ::-1]
     masses[n, n + 1 :], masses[n, :n], masses[n + 1 :, n], masses[:n, n] = axis, axis[::-1], axis, axis[::-1]
     masses[n, n] = 1.0
-    return np.maximum(masses, 0.0) * float(law.probability((0, 0)))
+    return np.maximum(masses, 0.0) * float(law.point_mass((0, 0)))
 
 
 def _falling_sums(law: BallLaw) -> tuple[Any, Any]:

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.lattice import IndependentLaw, NoisyVector
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.theory.estimates.design.combined_noise import expected, laplace_losses, limits
 from utmost.theory.vector.design.vectors import gaussian_law
@@ -183,7 +184,7 @@ def _tabulated(law: Any, kind: str, confidence: float) -> Limit:
 
 def _of_three(law: Any) -> Any:
     """The law of the three integers of one variance, from that of several."""
-    return IndependentLaw(3, law.single) if isinstance(law, IndependentLaw) else law
+    return law if law.independent is None else IndependentLaw(3, law.independent)
 
 
 # ---- the usual approach: a count, a centred sum and a centred sum of squares, each with a third of the level ----

@@ -23,7 +23,7 @@ from utmost.privacy.level import enclose_decay
 from utmost.theory.scalar.design.staircase_radius import evaluate, shell_sums, working_bits
 
 TOLERANCE = Fraction(1, 10**12)
-ROUNDS = 64
+ROUNDS, BITS = 64, 512
 
 
 @lru_cache(maxsize=1024)
@@ -48,11 +48,9 @@ def _closed_form(level: ApproxDP, power: int, bits: int) -> arb:
 
 
 def _minimise(level: ApproxDP, dimension: int, power: int) -> Fraction:
-    bits = 512
-    tiny = 8 + math.ceil(2 * level.log_growth)  # the best gamma is above e^-epsilon; 0 is the same as 1
+    bits, tiny = BITS, _fineness(level)
     starts = sorted({Fraction(i, 64) for i in range(1, 65)} | {Fraction(1, 2**i) for i in range(7, tiny)})
     top, bottom = (shell_sums(level, n, bits) for n in (dimension + power, dimension))
-    padded = bottom + [arb(0)] * power
     with ctx.workprec(working_bits(level, bits)):
 
         def cost(gamma: Fraction) -> arb:
@@ -61,12 +59,25 @@ def _minimise(level: ApproxDP, dimension: int, power: int) -> Fraction:
         start = min(starts, key=cost)
         for _ in range(ROUNDS):
             gamma = _narrow(cost, start, starts)
-            bound = cost(gamma) * as_fmpq(1 - TOLERANCE)
-            better = _find_negative([n - bound * d for n, d in zip(top, padded, strict=True)], 64 + tiny)
+            better = better_gamma(level, dimension, power, gamma)
             if better is None:
                 return gamma
             start = better
     raise SolverFailed(f"no best gamma could be proved at {level} in {dimension} dimensions; give gamma yourself.")
+
+
+def better_gamma(level: ApproxDP, dimension: int, power: int, gamma: Fraction) -> Fraction | None:
+    """A gamma that costs less than (1 - 1e-12) times the cost of this one; None if it is proved that there is none."""
+    top, bottom = (shell_sums(level, n, BITS) for n in (dimension + power, dimension))
+    padded = bottom + [arb(0)] * power
+    with ctx.workprec(working_bits(level, BITS)):
+        bound = (evaluate(top, as_fmpq(gamma)) / evaluate(bottom, as_fmpq(gamma))).mid() * as_fmpq(1 - TOLERANCE)
+        return _find_negative([n - bound * d for n, d in zip(top, padded, strict=True)], 64 + _fineness(level))
+
+
+def _fineness(level: ApproxDP) -> int:
+    """The number of halvings of [0, 1] that tell gammas apart: the best is above e^-epsilon, and 0 is the same as 1."""
+    return 8 + math.ceil(2 * level.log_growth)
 
 
 def _narrow(cost: Callable[[Fraction], arb], start: Fraction, starts: list[Fraction]) -> Fraction:

@@ -20,7 +20,7 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.noise.canonical import CanonicalLaw
 from utmost.privacy import Level, as_level
 from utmost.solution import Certificate, Verification
-from utmost.space.line import within
+from utmost.space.line import Line, within
 from utmost.theory.scalar.design.noise_arguments import (
     as_confidence,
     as_integers,
@@ -76,7 +76,8 @@ class CanonicalNoise:
 
     def sample(self, size: int | None = None) -> Any:
         """Draw noise exactly with the operating system's randomness: one draw, or an array of `size`."""
-        return self.law.sample(None if size is None else as_size(size))
+        draws = self.law.draw(1 if size is None else as_size(size))
+        return int(draws[0]) if size is None else draws
 
     def release(self, value: Any) -> int:
         """Add exact noise to an integer: private at sensitivity 1."""
@@ -90,7 +91,7 @@ class CanonicalNoise:
 
     def verify(self) -> Verification:
         """Prove privacy again, and check the expected cost and that the tails follow the level."""
-        private = self.law.prove(1, self.level)
+        private = self.law.prove(Line(None, None, 1), self.level)
         t = np.arange(1, min(self.law.wide, 1000) + 1)
         tail, previous = self.law.tail(t), self.law.tail(t - 1)
         off = float(np.abs(self.level.upper(tail) - previous)[tail > 0].max(initial=0.0))

@@ -23,7 +23,16 @@ from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, Number, as_whole, compare
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
-from utmost.mechanism.noise.layers import IntegerDraws, LayerLaw, count_points, draw_point, point_on_layer
+from utmost.mechanism.noise.layers import (
+    IntegerDraws,
+    LayerLaw,
+    count_points,
+    draw_point,
+    log_power,
+    log_rational,
+    point_on_layer,
+)
+from utmost.mechanism.noise.staircase import StaircaseLaw
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.level import decay_above, decay_satisfies
 from utmost.solution import Certificate, Verification
@@ -88,23 +97,18 @@ class IntegerNoise:
         norms = self._norms(k)
         if exact:
             return self.law.point_mass(_single_integer(norms))
-        return _float_or_array(np.exp(_log(self.law.top) + self._log_power(self.law.step(norms))))
+        return _float_or_array(np.exp(log_rational(self.law.top) + log_power(self.law.decay, self.law.step(norms))))
 
     def tail(self, k: ArrayLike, exact: bool = False) -> Any:
         """The probability that the noise is at least k: a float, or an array of them; with `exact=True` a Fraction."""
         if self.dimension != 1:
             raise InvalidInput("vectors have no order; `law.tail(n)` is the probability that the l1 norm is n or more.")
         at = as_integers(k)
-        n = np.asarray(np.maximum(at, 1 - at))  # Pr[K >= k] = Pr[K <= -k] = 1 - Pr[K >= 1 - k]
         if exact:
+            n = np.asarray(np.maximum(at, 1 - at))  # Pr[K >= k] = Pr[K <= -k] = 1 - Pr[K >= 1 - k]
             half = self.law.tail(_single_integer(n)) / 2
             return half if at > 0 else 1 - half
-        law, b = self.law, float(self.law.decay)
-        place = np.asarray(n % law.period).astype(float)
-        rest = np.maximum(law.upper - place, 0) + b * (law.period - np.maximum(place, law.upper))
-        onward = b * (law.upper + b * (law.period - law.upper)) / float(1 - law.decay)
-        above = np.exp(_log(law.top) + self._log_power(n // law.period)) * (rest + onward)
-        return _float_or_array(np.where(at > 0, above, 1 - above))
+        return _float_or_array(StaircaseLaw(self.law).tail(at))
 
     def half_width(self, confidence: Number) -> int:
         """The least n such that the noise (its l1 norm, of a vector) is within ±n with at least this probability.
@@ -159,7 +163,7 @@ class IntegerNoise:
         if reach > MOST_LAYERS:
             raise TooLarge(f"a table of {reach} layers does not fit; use the continuous law's simulate, or sample.")
         counts = np.diff([float(count_points(self.dimension, n)) for n in range(reach + 1)])
-        masses = counts * np.exp(self._log_power(self.law.step(np.arange(reach))))
+        masses = counts * np.exp(log_power(self.law.decay, self.law.step(np.arange(reach))))
         layers = generator.choice(reach, size=count, p=masses / masses.sum())
         if self.dimension == 1:
             return np.asarray(layers * generator.choice([-1, 1], size=count))
@@ -212,11 +216,6 @@ class IntegerNoise:
     @cached_property
     def _draws(self) -> IntegerDraws:
         return IntegerDraws(self.law)
-
-    def _log_power(self, steps: Any) -> Any:
-        """The logarithm of decay^steps; for decay 0, minus infinity from the first step on."""
-        count = np.asarray(steps).astype(float)
-        return np.where(count == 0, 0.0, np.maximum(count, 1) * _log(self.law.decay))
 
     def _norms(self, k: ArrayLike) -> NDArray[Any]:
         at = np.asarray(np.abs(as_integers(k)))
@@ -312,11 +311,3 @@ def _single_integer(n: NDArray[Any]) -> int:
 
 def _float_or_array(values: Any) -> Any:
     return float(values) if np.ndim(values) == 0 else values
-
-
-def _log(value: Fraction) -> float:
-    if value == 0:
-        return -math.inf
-    if value > Fraction(1, 2):
-        return math.log1p(float(value - 1))
-    return math.log(value.numerator) - math.log(value.denominator)

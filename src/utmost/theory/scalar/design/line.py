@@ -29,9 +29,9 @@ from utmost.errors import InvalidInput, TooLarge, UtmostError
 from utmost.exact import Number, as_fmpq, as_rational, endpoints, write_rational
 from utmost.exact.arrays import Floats
 from utmost.mechanism.noise.canonical import CanonicalLaw, require_canonical
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, RoundedGaussian
-from utmost.mechanism.noise.gaussian_on_line import GaussianNoise
-from utmost.mechanism.noise.layers import LayerLaw, LayerNoise, sum_norms, sum_squares
+from utmost.mechanism.noise.law import NoiseLaw
+from utmost.mechanism.noise.layers import LayerLaw, sum_norms, sum_squares
+from utmost.mechanism.noise.staircase import StaircaseLaw, geometric_law
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.privacy.level import decay_above
 from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
@@ -149,7 +149,7 @@ def _best(
     return best, prices
 
 
-def _best_noise(line: Line, level: Level, loss: str) -> Any:
+def _best_noise(line: Line, level: Level, loss: str) -> NoiseLaw:
     """The law of the best noise for an unbiased answer."""
     laws = list(_noises(level, max(line.reach, 1), loss))
     return laws[0] if len(laws) == 1 else min(laws, key=lambda law: law.mean(loss))
@@ -162,22 +162,22 @@ def _is_pure(level: Level) -> bool:
     return isinstance(level, ApproxDP) and not level.delta
 
 
-def _noises(level: Level, reach: int, loss: str) -> Iterator[Any]:
+def _noises(level: Level, reach: int, loss: str) -> Iterator[NoiseLaw]:
     """Noise laws that satisfy a level at this sensitivity."""
     if isinstance(level, ZCDP) or (isinstance(level, ApproxDP) and level.delta and reach > 1):
         law = gaussian_law(level, reach * reach)
-        if isinstance(law, RoundedGaussian | DiscreteGaussian):
-            yield GaussianNoise(law)
+        if law is not None:
+            yield law
         if isinstance(level, ZCDP):
             return
     if isinstance(level, ApproxDP):
         if 0 < level.log_growth < math.inf:  # pure noise satisfies (epsilon, delta), too
             steps = exact_cost({"absolute": "l1", "squared": "l2"}.get(loss) or f"within {tolerance(loss)}")
             assert steps is not None
-            yield LayerNoise(best_step(LayerLaw(decay_above(level), reach, 1), steps))
-            geometric = LayerNoise(LayerLaw(decay_above(level, reach), 1, 1))
-            if reach > 1 and geometric.wide <= MOST_GUESSED:  # wider noise is not remapped, and the staircase is better
-                yield geometric
+            yield StaircaseLaw(best_step(LayerLaw(decay_above(level), reach, 1), steps))
+            falling = geometric_law(decay_above(level, reach))
+            if reach > 1 and falling.wide <= MOST_GUESSED:  # wider noise is not remapped, and the staircase is better
+                yield falling
         if level.delta or level.log_growth == 0:
             require_canonical(level)
             yield CanonicalLaw(level, reach)
@@ -332,12 +332,12 @@ def _theorem(mechanism: LineMechanism, level: Level) -> str | None:
         return None
     noise, reach = mechanism.noise, max(mechanism.line.reach, 1)
     if mechanism.remap == "none":
-        if reach == 1 and isinstance(noise, CanonicalLaw) and noise.level == level:
+        if reach == 1 and noise.follows(level):
             return "canonical"
-        best = _is_pure(level) and isinstance(noise, LayerNoise) and noise.period == reach
+        best = _is_pure(level) and noise.layers is not None and noise.layers.period == reach
         return "staircase" if best else None
-    geometric = _is_pure(level) and reach == 1 and isinstance(noise, LayerNoise) and mechanism.guesses
-    return "geometric" if geometric else None
+    best = _is_pure(level) and reach == 1 and noise.layers is not None and mechanism.guesses
+    return "geometric" if best else None
 
 
 def _bounds(problem: Problem, prices: dict[str, Any]) -> Iterator[tuple[float, dict[str, Any]]]:
@@ -358,8 +358,10 @@ def _flows(line: Line, level: Level, loss: str) -> list[dict[str, Any]]:
     """Evidence of the dual flow of the best staircase; for squared losses with the best growth at the ends."""
     if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf:
         return []
-    law = next(law for law in _noises(level, max(line.reach, 1), loss) if isinstance(law, LayerNoise))
-    b, upper = law.law.decay, law.law.upper
+    law = next(law for law in _noises(level, max(line.reach, 1), loss) if law.layers is not None)
+    layers = law.layers
+    assert layers is not None
+    b, upper = layers.decay, layers.upper
     growth = b / (1 - b)
     if level.delta:  # errors are truncated where they are as rare as delta
         cut = max(2, math.ceil(-math.log(level.delta) / level.log_growth))

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, SolverFailed
 from utmost.exact import Number, as_rational, show_rational, to_float
 from utmost.exact.citations import cites
+from utmost.mechanism.certification import Check
 from utmost.mechanism.sampling import ROWS_AT_ONCE
 from utmost.privacy import ApproxDP, Level
-from utmost.solution import Certificate
-from utmost.theory.scalar.design.best_gamma import best_gamma
+from utmost.solution import Certificate, Verification
+from utmost.theory.scalar.design.best_gamma import TOLERANCE, best_gamma, better_gamma
 from utmost.theory.scalar.design.discrete_staircase import IntegerNoise, discrete_laplace, discrete_staircase
 from utmost.theory.scalar.design.line import exact_cost
 from utmost.theory.scalar.design.noise_arguments import (
@@ -38,6 +39,8 @@ from utmost.theory.scalar.design.staircase_radius import LaplaceRadius, RadiusLa
 
 POWERS = {"l1": 1, "l2": 2}
 GIVEN = "gamma as given"
+PERIODS, PLACES = 8, 512
+"""How many sensitivities of norms `verify` compares, and how many places in each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +178,45 @@ class NoiseMechanism:
         step = as_positive(grid, "the grid")
         return float_above((self.on_grid(grid).half_width(chance) + Fraction(self.dimension, 2)) * step)
 
+    def verify(self) -> Verification:
+        """Prove privacy again from the law of the norm, and that the expected cost is as low as the certificate claims.
+
+        Examples
+        --------
+        >>> bool(staircase(2.0, dimension=2).verify()), laplace(2.0).verify().optimal
+        (True, 'unproved')
+        """
+        private, claim = self._check_privacy(), self.certificate.claim
+        value = _expected_cost(self.radius, self.sensitivity, self.dimension, self.cost)
+        cost = Check("cost", math.isclose(value, self.expected_cost, rel_tol=1e-12), f"{value:.10g}")
+        checks = (private, cost) if claim != "theorem" else (private, cost, self._check_optimum())
+        passed = all(check.passed for check in checks)
+        gap = float(TOLERANCE) * value if claim == "theorem" and passed else math.inf
+        return Verification(private.passed, claim if passed else "unproved", gap, checks, self.certificate.reason)
+
+    def _check_privacy(self) -> Check:
+        """Neighbours' norms differ by one sensitivity at most: by the shape of the law, and on a grid of norms."""
+        radius, name = self.radius, f"{self.level}, sensitivity {show_rational(self.sensitivity)}"
+        gamma = radius.gamma if isinstance(radius, StaircaseRadius) else 0
+        if radius.level != self.level or radius.dimension != self.dimension or not 0 <= gamma <= 1:
+            return Check("privacy", False, f"{name}: the density is that of another level or dimension")
+        logs = radius.log_density(np.arange(PERIODS * PLACES) / PLACES)
+        fall = max(float(np.abs(logs[apart:] - logs[:-apart]).max()) for apart in (1, PLACES // 2, PLACES))
+        shape = "one step" if isinstance(radius, StaircaseRadius) else "a slope"
+        detail = f"the logarithm of the density falls by {shape} of epsilon in one sensitivity, on a grid by {fall:.6g}"
+        rounding = 1e-14 * max(1.0, float(np.abs(logs).max()))
+        return Check("privacy", fall <= self.level.log_growth + rounding, f"{name}: {detail}")
+
+    def _check_optimum(self) -> Check:
+        if not isinstance(self.radius, StaircaseRadius):
+            return Check("optimality", False, "the theorem is about staircases")
+        try:
+            better = better_gamma(self.level, self.dimension, POWERS[self.cost], self.radius.gamma)
+        except SolverFailed as failure:
+            return Check("optimality", False, str(failure))
+        detail = f"no gamma costs a part in 10^12 less than {float(self.radius.gamma):.6g}, by Bernstein coefficients"
+        return Check("optimality", better is None, detail)
+
     def __repr__(self) -> str:
         kind = "Laplace" if self.gamma is None else f"staircase gamma = {self.gamma:.6g}"
         return (
@@ -246,10 +288,15 @@ def laplace(privacy: Level | Number, sensitivity: Number = 1, dimension: int = 1
 def _noise_mechanism(
     level: ApproxDP, unit: Fraction, cost: str, radius: RadiusLaw, dimension: int, certificate: Certificate
 ) -> NoiseMechanism:
+    value = _expected_cost(radius, unit, dimension, cost)
+    return NoiseMechanism(level, unit, dimension, cost, radius, value, certificate)
+
+
+def _expected_cost(radius: RadiusLaw, unit: Fraction, dimension: int, cost: str) -> float:
+    """The mean cost of noise with this law of the l1 norm in units of the sensitivity."""
     power = POWERS[cost]
     shape = 1.0 if power == 1 else 2 / (dimension + 1)  # the mean of |u|_2^2 for u uniform on the l1 sphere
-    value = radius.moment(power) * shape * to_float(unit) ** power
-    return NoiseMechanism(level, unit, dimension, cost, radius, value, certificate)
+    return radius.moment(power) * shape * to_float(unit) ** power
 
 
 def _certificate(dimension: int, cost: str, best: bool) -> Certificate:

@@ -28,6 +28,14 @@ from utmost.privacy.level import enclose_decay, enclose_epsilon
 class RadiusLaw(Protocol):
     """A law of the radius, for sensitivity 1."""
 
+    @property
+    def level(self) -> ApproxDP:
+        """The level that it satisfies."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+
     def log_density(self, radius: Floats) -> Floats:
         """The logarithm of the density at points with this l1 norm."""
 

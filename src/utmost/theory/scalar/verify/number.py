@@ -19,7 +19,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import read_rational
 from utmost.mechanism.certification import Check
 from utmost.mechanism.noise.canonical import CanonicalLaw
-from utmost.mechanism.noise.layers import LayerNoise
+from utmost.mechanism.noise.layers import LayerLaw
 from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.privacy.level import decay_above
 from utmost.space.edge_levels import on_edges
@@ -164,9 +164,7 @@ def _geometric(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
         and line.reach <= 1
         and isinstance(mechanism, NoisyLine)
         and mechanism.guesses
-        and isinstance(mechanism.noise, LayerNoise)
-        and mechanism.noise.period == 1
-        and mechanism.noise.law.decay == decay_above(level)
+        and mechanism.noise.layers == LayerLaw(decay_above(level), 1, 1)
     )
     return Check("optimality", fine, "geometric noise as strong as the level asks, and its best remap"), 0.0
 
@@ -184,10 +182,9 @@ def _chains(line: Line, level: Level, loss: str, mechanism: LineMechanism) -> tu
 
 
 def _canonical(line: Line, level: Level, loss: str, mechanism: LineMechanism) -> tuple[Check, float]:
-    noise = mechanism.noise
-    fine = line.reach <= 1 and isinstance(mechanism, NoisyLine) and mechanism.remap == "none"
-    own = isinstance(noise, CanonicalLaw) and noise.level == level and noise.step == 1
-    return Check("optimality", fine and own, _canonical_words(line)), 0.0
+    unbiased = isinstance(mechanism, NoisyLine) and mechanism.remap == "none"
+    fine = line.reach <= 1 and unbiased and mechanism.noise.follows(level)
+    return Check("optimality", fine, _canonical_words(line)), 0.0
 
 
 def _canonical_words(line: Line) -> str:
@@ -196,16 +193,16 @@ def _canonical_words(line: Line) -> str:
 
 
 def _staircase(line: Line, level: Level, loss: str, mechanism: LineMechanism) -> tuple[Check, float]:
-    noise = mechanism.noise
-    if not isinstance(noise, LayerNoise) or not isinstance(mechanism, NoisyLine) or mechanism.remap != "none":
+    layers = mechanism.noise.layers if isinstance(mechanism, NoisyLine) and mechanism.remap == "none" else None
+    if layers is None:
         raise InvalidInput("the theorem is about unbiased staircase noise.")
     b = decay_below(level) if isinstance(level, ApproxDP) else Fraction(0)
     if b >= 1:
         raise InvalidInput("at epsilon = 0 noise has no end, so no cost is the least.")
     growth = 2 * b / (1 - b)
-    bound = flow_bound(None, max(line.reach, 1), level, loss, noise.law.upper, growth)
+    bound = flow_bound(None, max(line.reach, 1), level, loss, layers.upper, growth)
     value = mechanism.expected(loss)
     gap = max(value - bound, 0.0)
-    fine = noise.period == max(line.reach, 1) and gap <= 1e-12 * max(value, 1.0)
+    fine = layers.period == max(line.reach, 1) and gap <= 1e-12 * max(value, 1.0)
     competitor = "noise" if line.is_bounded else "mechanism on the unbounded line"
     return Check("optimality", fine, f"a flow in rationals: no private {competitor} costs less than {bound:.12g}"), gap

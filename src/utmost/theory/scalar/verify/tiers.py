@@ -18,7 +18,7 @@ import numpy as np
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
-from utmost.mechanism.noise.layers import LayerLaw, LayerNoise
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.privacy import ApproxDP
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Tiers
@@ -85,8 +85,7 @@ def tiered_count_bound(problem: Any, evidence: Evidence) -> float:
     bounds = [0.0]
     for line, level in zip(problem.space.lines, problem.space.levels(problem.privacy), strict=True):
         if line.reach == 1 and LEAST_GROWTH < level.log_growth < math.inf:
-            geometric = LayerNoise(LayerLaw(decay_above(level), 1, 1))
-            alone = NoisyLine(line, geometric, loss, None, "best")
+            alone = NoisyLine(line, geometric_law(decay_above(level)), loss, None, "best")
             bounds.append(alone.expected(loss) * (1 - MARGIN) if alone.guesses else 0.0)
         elif line.reach > 1 and LEAST_GROWTH < level.log_growth < math.inf:
             bounds.append(_path_bound(line, level, loss))

@@ -16,8 +16,9 @@ import numpy as np
 from utmost.errors import UnsupportedLevel
 from utmost.exact import write_rational
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.gaussian import GaussianLaw
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.law import NoiseLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.mechanism.noise.tables import NoisyTables
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
@@ -117,10 +118,10 @@ def tables_of(space: Tallies, sizes: tuple[int, ...]) -> Tables:
 def _noises(space: Tallies, sizes: tuple[int, ...], level: Level) -> list[NoisyTables]:
     """Candidate laws of noise, the same on every node."""
     table = tables_of(space, sizes).lattices()[0]
-    laws: list[GeometricLaw | GaussianLaw] = []
+    laws: list[NoiseLaw] = []
     pure, many = pure_within(level), len(sizes)
     if pure is not None and 0 < pure.log_growth < math.inf:
-        laws.append(GeometricLaw(decay_above(pure, many * l1_sensitivity(table))))
+        laws.append(geometric_law(decay_above(pure, many * l1_sensitivity(table))))
     gaussian = gaussian_law(level, Fraction(many * squared_l2_sensitivity(table)))
     if gaussian is not None:
         laws.append(gaussian)

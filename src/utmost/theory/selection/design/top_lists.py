@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.lattice import NoisyVector
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from utmost.errors import TooLarge
-from utmost.mechanism.noise.lattice import MOST_PERIOD, BallLaw, most_slack
+from utmost.mechanism.noise.balls import MOST_PERIOD, BallLaw, most_slack
 from utmost.privacy import ApproxDP
 from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice, Moves

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, as_whole
 from utmost.mechanism.certification import Check
-from utmost.mechanism.noise.gaussian import GaussianLaw, gaussian_satisfies
-from utmost.mechanism.noise.lattice import MOST_SLACK, BallLaw, IndependentLaw, most_slack
+from utmost.mechanism.noise.balls import MOST_SLACK, most_slack
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.law import NoiseLaw
 from utmost.privacy import Level, as_level
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Verification
@@ -40,14 +41,14 @@ class VectorNoise:
     ----------
     level : Level
         The privacy level that it satisfies.
-    law : BallLaw or IndependentLaw
+    law : NoiseLaw
         The exact law.
     moves : Lattice or Fraction
         The sensitivity: what one neighbour does, as a `Lattice`, or the squared Euclidean sensitivity.
     """
 
     level: Level
-    law: Any
+    law: NoiseLaw
     moves: Lattice | Fraction
 
     @property
@@ -60,11 +61,7 @@ class VectorNoise:
         point = [int(x) for x in np.atleast_1d(np.asarray(z)).tolist()]
         if len(point) != self.dimension:
             raise InvalidInput(f"z has {len(point)} numbers; give {self.dimension}.")
-        if isinstance(self.law, BallLaw):
-            return float(self.law.probability(point))
-        at = np.abs(np.array(point))
-        single = np.where(at > 0, self.law.tail(at) - self.law.tail(at + 1), 1 - 2 * self.law.tail(1))
-        return float(np.prod(single))
+        return float(self.law.point_mass(point))
 
     def tail(self, t: ArrayLike) -> Any:
         """The probability that one number's noise is at least t: a float, or an array of them."""
@@ -100,7 +97,7 @@ class VectorNoise:
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[Any]:
         """Independent noise from a seeded generator in floating point: for study, never for release."""
-        if isinstance(self.law, BallLaw):
+        if self.law.independent is None:
             raise UnsupportedLevel("noise by moves is drawn exactly only; use sample.")
         generator, radius = np.random.default_rng(rng), self.law.half_width(1 - Fraction(1, 10**12)) + 1
         places = np.arange(-radius, radius + 1)
@@ -112,11 +109,17 @@ class VectorNoise:
         if isinstance(self.moves, Lattice):
             check = self.law.prove(self.moves, self.level)
         else:
-            single = self.law.single
-            private = gaussian_satisfies(single.kind, self.moves / single.variance, self.level)
-            detail = f"moves of length {float(self.moves) ** 0.5:.6g}, variance {float(single.variance):.6g}"
-            check = Check("privacy", private, f"{self.level}: {detail}, exactly")
+            check = self._prove_by_length(self.moves)
         return Verification(check.passed, "unproved", float("inf"), (check,))
+
+    def _prove_by_length(self, square: Fraction) -> Check:
+        """The check of privacy for moves of a Euclidean length, whose square is given."""
+        single = None if self.law.independent is None else self.law.independent.gaussian
+        if single is None:
+            return Check("privacy", False, f"{self.level}: only Gaussian noise is for moves of a length")
+        private = single.satisfies(square / single.variance, self.level)
+        detail = f"moves of length {float(square) ** 0.5:.6g}, variance {float(single.variance):.6g}"
+        return Check("privacy", private, f"{self.level}: {detail}, exactly")
 
     def __repr__(self) -> str:
         return f"VectorNoise ({self.law.name}) at {self.level}, expected absolute {self.expected():.6g}"
@@ -226,7 +229,7 @@ def gaussian(
         if squared_sensitivity is None
         else as_positive(squared_sensitivity, "squared_sensitivity")
     )
-    law: GaussianLaw | None = gaussian_law(level, square)
+    law = gaussian_law(level, square)
     if law is None:
         raise UnsupportedLevel(
             f"Gaussian noise is not made for {level}; give GaussianDP(mu), ZCDP(rho) or ApproxDP(epsilon, delta), "

@@ -17,9 +17,13 @@ from typing import Any
 
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact.bisection import first_between
+from utmost.mechanism.noise.balls import BallLaw
 from utmost.mechanism.noise.canonical import CanonicalLaw
-from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, gaussian_satisfies
-from utmost.mechanism.noise.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.law import NoiseLaw
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
@@ -82,7 +86,7 @@ def best_vector(
     problem = Problem("number.vector", space, level, {"loss": loss})
     value, (bound, evidence) = noise.mean(loss), _best_bound(problem, noise)
     symmetric = (
-        _symmetric_noise(problem, alone or _is_symmetric(noise)) if bound < WIDE * value and not independent else None
+        _symmetric_noise(problem, alone or noise.hides_the_rest) if bound < WIDE * value and not independent else None
     )
     if symmetric is not None and proved_bound(problem, {"rest": True}) / symmetric.mean(loss) > bound / value:
         noise, value, evidence = symmetric, symmetric.mean(loss), {"rest": True}
@@ -95,7 +99,7 @@ def best_vector(
     return Solution(problem, mechanism, value, certificate)
 
 
-def _best_bound(problem: Problem, noise: Any) -> tuple[float, dict[str, Any]]:
+def _best_bound(problem: Problem, noise: NoiseLaw) -> tuple[float, dict[str, Any]]:
     """The largest lower bound, with its evidence."""
     space, level, loss = problem.space, problem.privacy, problem.data["loss"]
     by_layers = space.moves == "sum-zero" and loss == "absolute" and _is_pure(level)
@@ -136,10 +140,6 @@ def _symmetric_noise(problem: Problem, free: bool) -> BallLaw | None:
     return min(ball_laws("exchange", space, pure, loss, 0), key=lambda law: law.mean(loss))
 
 
-def _is_symmetric(noise: Any) -> bool:
-    return isinstance(noise, BallLaw) and noise.shape == "exchange" and noise.slack == 0
-
-
 def sketch_vector(
     space: Lattice, level: Level, loss: str = "absolute", independent: bool = False, alone: bool = False
 ) -> Solution:
@@ -149,7 +149,7 @@ def sketch_vector(
     """
     problem = Problem("number.vector", space, level, {"loss": loss})
     noise = best_vector_noise(space, level, loss, independent, alone)
-    symmetric = _symmetric_noise(problem, alone or _is_symmetric(noise)) if not independent else None
+    symmetric = _symmetric_noise(problem, alone or noise.hides_the_rest) if not independent else None
     mechanism = NoisyVector(noise if symmetric is None else symmetric)
     return sketched(problem, mechanism, mechanism.expected(loss))
 
@@ -161,12 +161,12 @@ def best_vector_noise(
     independent: bool = False,
     alone: bool = False,
     limit: float = math.inf,
-) -> Any:
+) -> NoiseLaw:
     """The law with the lowest expected loss, without a proof; not optimised if it is far worse than `limit`."""
     require_line_loss(loss)
     require_level(level)
     candidates = _candidates(space, level, loss, alone, independent, limit)
-    laws = [law for law in candidates if not independent or isinstance(law, IndependentLaw)]
+    laws = [law for law in candidates if not independent or law.independent is not None]
     if not laws:
         raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
     return min(laws, key=lambda law: law.mean(loss))
@@ -182,10 +182,12 @@ def require_level(level: Level) -> None:
         raise InvalidInput(f"privacy is {level}: no noise over all numbers hides everything; give a level above 0.")
 
 
-def _candidates(space: Lattice, level: Level, loss: str, alone: bool, independent: bool, limit: float) -> Iterator[Any]:
+def _candidates(
+    space: Lattice, level: Level, loss: str, alone: bool, independent: bool, limit: float
+) -> Iterator[NoiseLaw]:
     d, shape = space.dimension, space.moves
     if l1_sensitivity(space) == 0 or _is_vacuous(level):
-        yield IndependentLaw(d, GeometricLaw(Fraction(0)))
+        yield IndependentLaw(d, geometric_law(Fraction(0)))
         return
     gaussian = gaussian_law(level, squared_l2_sensitivity(space))
     if gaussian is not None and (gaussian.deviation < WIDEST or d <= MOST_WIDE):
@@ -195,7 +197,7 @@ def _candidates(space: Lattice, level: Level, loss: str, alone: bool, independen
         yield IndependentLaw(d, CanonicalLaw(level))
     pure = pure_within(level)
     if pure is not None:
-        yield IndependentLaw(d, GeometricLaw(decay_above(pure, l1_sensitivity(space))))
+        yield IndependentLaw(d, geometric_law(decay_above(pure, l1_sensitivity(space))))
         if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1) and not independent:
             tight = 0 if shape == "exchange" and not alone else None  # sums of exchange noise need slack 0
             yield from ball_laws("any" if d == 1 else shape, space, pure, loss, tight, limit)
@@ -223,11 +225,9 @@ def _least_gaussian(level: Level, square: int | Fraction) -> GaussianLaw | None:
     low, high = -60.0, 60.0  # of log2(mu^2), which delta grows with
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if gaussian_satisfies("rounded Gaussian", Fraction(2.0**middle), level) else (low, middle)
-        )
+        low, high = (middle, high) if RoundedGaussian.satisfies(Fraction(2.0**middle), level) else (low, middle)
     ratio = Fraction(f"{2.0**low * (1 - 1e-12):.13g}")
-    return RoundedGaussian(Fraction(square) / ratio) if gaussian_satisfies("rounded Gaussian", ratio, level) else None
+    return RoundedGaussian(Fraction(square) / ratio) if RoundedGaussian.satisfies(ratio, level) else None
 
 
 def _is_vacuous(level: Level) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.independent import IndependentLaw
 
 POINTS, PER_DEVIATION = 8192, 200
 """Number of points of a density, and how many of them make one standard deviation."""
@@ -44,8 +44,8 @@ def half_widths(law: IndependentLaw, weights: Floats, times: Floats, confidence:
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from utmost.mechanism.noise.lattice import GeometricLaw
-    >>> law = IndependentLaw(9, GeometricLaw(Fraction(9, 10)))
+    >>> from utmost.mechanism.noise.staircase import geometric_law
+    >>> law = IndependentLaw(9, geometric_law(Fraction(9, 10)))
     >>> half_widths(law, np.array([[1.0]]), np.array([[9]]), 0.95).round(1)      # deviation 13.4 · 3: Gaussian 78.9
     array([81.6])
     """
@@ -112,8 +112,9 @@ def _density(law: IndependentLaw, weights: Floats, times: Floats) -> tuple[Float
 
 def _transform(law: IndependentLaw, t: Floats) -> Floats:
     """The characteristic function of one noise, periodic and even: tabulated, but a formula for geometric noise."""
-    if isinstance(law.single, GeometricLaw):
-        b = law.single.decay
+    layers = law.single.layers
+    if layers is not None and layers.period == 1:
+        b = layers.decay
         return np.asarray(1 / (1 + float(4 * b / (1 - b) ** 2) * np.square(np.sin(t / 2))))
     table, width = _table(law)
     around = np.abs((t * width / (2 * math.pi) + 0.5) % 1 - 0.5) * TABLE
@@ -122,7 +123,8 @@ def _transform(law: IndependentLaw, t: Floats) -> Floats:
 
 def _width(law: IndependentLaw) -> int:
     """The width of a bin of values of one noise."""
-    return 1 if isinstance(law.single, GeometricLaw) else _bins(law)[1]
+    layers = law.single.layers
+    return 1 if layers is not None and layers.period == 1 else _bins(law)[1]
 
 
 @lru_cache(maxsize=16)

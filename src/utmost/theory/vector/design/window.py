@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from utmost.mechanism.noise.balls import BallLaw
 from utmost.mechanism.noise.integer_balls import count_ball, free, sum_absolute, sum_squared
-from utmost.mechanism.noise.lattice import BallLaw
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.space.integers import Lattice
 from utmost.theory.vector.design.ball_laws import ball_laws

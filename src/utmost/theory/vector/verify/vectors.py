@@ -15,7 +15,7 @@ from typing import Any
 
 from utmost.errors import InvalidInput
 from utmost.mechanism.certification import Check
-from utmost.mechanism.noise.lattice import BallLaw, NoisyVector
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import Level
 from utmost.space.integers import Lattice
 from utmost.space.line import require_line_loss
@@ -85,17 +85,12 @@ def check_vector(problem: Any, solved: Any) -> Outcome:
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("noise on vectors is proved by a bound, or not at all.")
     evidence = certificate.evidence
-    if _has_rest(space, evidence) and not _is_symmetric(mechanism.noise):
+    if _has_rest(space, evidence) and not mechanism.noise.hides_the_rest:
         raise InvalidInput("a bound on cells and their rest is for noise that treats them alike.")
     bound = vector_bound(problem, evidence)
     answers = f", given an answer {evidence['away']} from the ends," if "away" in evidence else ""
     check, gap = check_lower_bound(solved, value, bound, f"loses less on each integer{answers} than", "loses")
     return (*checks, check, *_side_checks(problem, evidence, value)), gap
-
-
-def _is_symmetric(noise: Any) -> bool:
-    """Whether the rows in no cell have the same law of error as every cell: an exchange norm without slack."""
-    return isinstance(noise, BallLaw) and noise.shape == "exchange" and noise.slack == 0
 
 
 def _side_checks(problem: Any, evidence: Mapping[str, Any], value: float) -> tuple[Check, ...]:

@@ -17,8 +17,8 @@ import numpy as np
 
 from utmost.errors import UnsupportedLevel
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.gaussian import RoundedGaussian
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.mechanism.noise.tables import NoisyTables
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
@@ -111,7 +111,7 @@ def _candidates(
             list(shares),
             [
                 IndependentLaw(
-                    tables[i].dimension, GeometricLaw(decay_above(pure_share(level, epsilon, part), sensitivities[i]))
+                    tables[i].dimension, geometric_law(decay_above(pure_share(level, epsilon, part), sensitivities[i]))
                 )
                 for i, part in shares.items()
             ],
@@ -120,7 +120,7 @@ def _candidates(
     if unit_gaussian is not None:
         squared_sensitivities = [max(1, squared_l2_sensitivity(table)) for table in tables]
         shares = _best_gaussian_shares(tree, tuple(squared_sensitivities))
-        grain = FINE if isinstance(unit_gaussian, RoundedGaussian) else 1
+        grain = FINE if unit_gaussian.rounded else 1
         yield (
             list(shares),
             [

@@ -23,7 +23,8 @@ import numpy as np
 from utmost.errors import TooLarge, UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.mechanism.noise.gaussian import GaussianLaw, RoundedGaussian
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.staircase import geometric_law
 from utmost.mechanism.noise.tables import NoisyTables
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.privacy.level import decay_above
@@ -212,7 +213,7 @@ def _candidates(
         }
         yield (
             list(shares),
-            [IndependentLaw(cells(shape, released.columns), GeometricLaw(decay)) for released, decay in decays.items()],
+            [IndependentLaw(cells(shape, table.columns), geometric_law(decay)) for table, decay in decays.items()],
             1,
         )
     unit_gaussian = gaussian_law(level, Fraction(1))
@@ -255,8 +256,8 @@ def _gaussian(
         table: unit_gaussian.variance * square[table] * cells(shape, table.centred) ** 2 * PARTS / part
         for table, part in shares.items()
     }  # in the units of the released tables
-    kind: type[GaussianLaw] = type(unit_gaussian) if max(variances.values()) < WIDEST_DISCRETE**2 else RoundedGaussian
-    finer = math.ceil(FINE / math.sqrt(min(variances.values()))) if kind is RoundedGaussian else 1
+    kind = type(unit_gaussian) if max(variances.values()) < WIDEST_DISCRETE**2 else RoundedGaussian
+    finer = math.ceil(FINE / math.sqrt(min(variances.values()))) if kind.rounded else 1
     grain = min(finer, FINE)
     for table in variances:
         variances[table] *= (-(-grain // cells(shape, table.centred))) ** 2

@@ -20,13 +20,13 @@ import numpy as np
 from utmost.errors import UnsupportedLevel
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.lattice import IndependentLaw
+from utmost.mechanism.noise.carried import SPARE, CarriedLaw
+from utmost.mechanism.noise.law import NoiseLaw
 from utmost.privacy import Level
 from utmost.space.integers import Lattice
 from utmost.space.line import tolerance
 from utmost.theory.vector.design.vectors import best_vector_noise
 from utmost.theory.workload.design.prefix_noise import carried_losses
-from utmost.theory.workload.prefix_noise import SPARE, CarriedLaw
 
 MOST_LISTED, MOST_CONVOLVED, MOST_TOGETHER = 2**20, 2**19, 2**24
 """Longest list of the values of a sum for its mean, for its interval (above, in wider bins), and of all sums."""
@@ -72,12 +72,12 @@ def cells_or_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "
     return cells, noise_on_cells
 
 
-def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:
+def sum_losses(law: NoiseLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:
     """Expected losses of running sums of independent noises: averaged over all of them, or of the last one.
 
     Parameters
     ----------
-    law : IndependentLaw or CarriedLaw
+    law : NoiseLaw
         The noise on the cells.
     losses : list of "absolute", "squared", "zero-one" or "within k"
     last : bool
@@ -85,8 +85,9 @@ def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bo
 
     Examples
     --------
-    >>> from utmost.mechanism.noise.lattice import GeometricLaw
-    >>> law = IndependentLaw(2, GeometricLaw(Fraction(1, 3)))
+    >>> from utmost.mechanism.noise.independent import IndependentLaw
+    >>> from utmost.mechanism.noise.staircase import geometric_law
+    >>> law = IndependentLaw(2, geometric_law(Fraction(1, 3)))
     >>> sum_losses(law, ["squared"]), round(sum_losses(law, ["absolute"])["absolute"], 6)
     ({'squared': 2.25}, 0.984375)
     """
@@ -104,7 +105,7 @@ def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bo
 
 
 @lru_cache(maxsize=64)
-def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tuple[int, ...]:
+def sum_half_widths(law: NoiseLaw, confidence: Number) -> tuple[int, ...]:
     """For the sum of 1, 2, ... of the noises, the half-width n of its interval: |sum| <= n with this probability.
 
     The least such n, computed in floats with a little to spare. Where noise is wide and there are many noises, only
@@ -113,8 +114,9 @@ def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tup
 
     Examples
     --------
-    >>> from utmost.mechanism.noise.lattice import GeometricLaw
-    >>> sum_half_widths(IndependentLaw(3, GeometricLaw(Fraction(1, 3))), 0.95)
+    >>> from utmost.mechanism.noise.independent import IndependentLaw
+    >>> from utmost.mechanism.noise.staircase import geometric_law
+    >>> sum_half_widths(IndependentLaw(3, geometric_law(Fraction(1, 3))), 0.95)
     (3, 4, 4)
     """
     if isinstance(law, CarriedLaw):
@@ -138,13 +140,14 @@ def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tup
 
 
 @lru_cache(maxsize=8)
-def sum_mean_sizes(law: IndependentLaw) -> tuple[float, ...]:
+def sum_mean_sizes(law: NoiseLaw) -> tuple[float, ...]:
     """The mean absolute value of the sum of 1, 2, ... of the noises.
 
     Examples
     --------
-    >>> from utmost.mechanism.noise.lattice import GeometricLaw
-    >>> [round(size, 6) for size in sum_mean_sizes(IndependentLaw(2, GeometricLaw(Fraction(1, 3))))]
+    >>> from utmost.mechanism.noise.independent import IndependentLaw
+    >>> from utmost.mechanism.noise.staircase import geometric_law
+    >>> [round(size, 6) for size in sum_mean_sizes(IndependentLaw(2, geometric_law(Fraction(1, 3))))]
     [0.75, 1.21875]
     """
     chances, width = _law_on_circle(law, MOST_CONVOLVED, 10.0, 10**15)
@@ -160,7 +163,7 @@ def sum_mean_sizes(law: IndependentLaw) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=8)
-def _law_of_sum(law: IndependentLaw, last: bool) -> tuple[Floats, Floats, int]:
+def _law_of_sum(law: NoiseLaw, last: bool) -> tuple[Floats, Floats, int]:
     """(places in bins, probabilities, bin width) of the sum of all noises, or averaged over all running sums."""
     d = law.dimension
     chances, width = _law_on_circle(law, MOST_LISTED, 10.0, 10**15)
@@ -176,7 +179,7 @@ def _law_of_sum(law: IndependentLaw, last: bool) -> tuple[Floats, Floats, int]:
     return places.astype(float), np.fft.irfft(power, n), width
 
 
-def _law_on_circle(law: IndependentLaw, most_bins: int, deviations: float, rare: int) -> tuple[Floats, int]:
+def _law_on_circle(law: NoiseLaw, most_bins: int, deviations: float, rare: int) -> tuple[Floats, int]:
     """The law of one noise on a circle, in bins of odd width, and that width.
 
     Half the circle covers so many standard deviations of the sum of all, and what one noise exceeds once in `rare`

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.lattice import NoisyVector
 from utmost.mechanism.noise.tables import NoisyTables
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space.integers import Lattice, Moves, Strategy

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from utmost.exact.arrays import Floats
+from utmost.mechanism.noise.carried import CarriedLaw
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
@@ -22,7 +23,7 @@ from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.integers import Lattice
 from utmost.space.line import tolerance
 from utmost.space.sensitivity import l1_sensitivity
-from utmost.theory.workload.prefix_noise import CarriedLaw, as_carried_law
+from utmost.theory.workload.prefix_noise import as_carried_law
 
 MOST_COUNTS, MOST_MOVED = 128, 12
 """Up to how many counts noise may carry, and up to how many each width is optimised alone."""
@@ -169,7 +170,7 @@ def nested_solution(cells: Lattice, mechanism: Any, level: Level) -> Solution | 
 
     Examples
     --------
-    >>> from utmost.mechanism.noise.lattice import NoisyVector
+    >>> from utmost.mechanism.noise.vector import NoisyVector
     >>> cells = Lattice(2, "any", 1, 0, 20_000)
     >>> solution = nested_solution(cells, NoisyVector(best_carried(cells, PureDP("0.5"))), PureDP("0.5"))
     >>> round(solution.value, 4), round(solution.certificate.bound / solution.value, 2), bool(solution.verify())

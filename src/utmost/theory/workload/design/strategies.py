@@ -21,14 +21,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from utmost.exact.arrays import Floats
-from utmost.mechanism.noise.gaussian import GaussianLaw
-from utmost.mechanism.noise.lattice import GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.noise.independent import IndependentLaw
+from utmost.mechanism.noise.law import NoiseLaw
+from utmost.mechanism.noise.staircase import geometric_law
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
@@ -131,16 +133,18 @@ def _candidates(cells: Lattice, level: Level, sums: Sums) -> Iterator[tuple[floa
         sensitivity = cells.reach if cells.moves == "any" else 2 * cells.reach
 
         def mean_variance(blocks: tuple[float, int, Rows]) -> float:
-            return blocks[0] * GeometricLaw(decay_above(pure, blocks[1] * sensitivity)).mean("squared")
+            return blocks[0] * geometric_law(decay_above(pure, blocks[1] * sensitivity)).mean("squared")
 
         strategy = Strategy(cells, min(tent_strategies(cells.dimension, sums), key=mean_variance)[2])
-        yield _with_mean_variance(strategy, GeometricLaw(decay_above(pure, strategy.l1_sensitivity)), sums)
+        yield _with_mean_variance(strategy, geometric_law(decay_above(pure, strategy.l1_sensitivity)), sums)
     if gaussian_law(level, 1) is not None:
         strategy = Strategy(cells, _factorisation_rows(cells.dimension, sums))
-        yield _with_mean_variance(strategy, gaussian_law(level, strategy.squared_l2_sensitivity), sums)
+        gaussian = gaussian_law(level, strategy.squared_l2_sensitivity)
+        if gaussian is not None:
+            yield _with_mean_variance(strategy, gaussian, sums)
 
 
-def _with_mean_variance(strategy: Strategy, single: Any, sums: Sums) -> tuple[float, Strategy, IndependentLaw]:
+def _with_mean_variance(strategy: Strategy, single: NoiseLaw, sums: Sums) -> tuple[float, Strategy, IndependentLaw]:
     law = IndependentLaw(strategy.dimension, single)
     return law.mean("squared") * float(spreads(strategy, sums).mean()), strategy, law
 
@@ -242,8 +246,9 @@ def best_ranges(cells: Lattice, level: Level, proved: bool = True) -> Solution:
 def _errors(solution: Solution, weights: Errors) -> tuple[Floats, Floats]:
     """Mean absolute errors of weighted sums, and half-widths of their 95 % intervals."""
     law, rows = solution.mechanism.noise, weights.rows
-    if isinstance(law.single, GaussianLaw):  # rounding moves a noise by half at most
-        deviations = np.sqrt(float(law.single.variance) * np.square(rows).sum(axis=1))
+    gaussian = law.single.gaussian
+    if gaussian is not None:  # rounding moves a noise by half at most
+        deviations = np.sqrt(float(gaussian.variance) * np.square(rows).sum(axis=1))
         return math.sqrt(2 / math.pi) * deviations, NORMAL * deviations + np.abs(rows).sum(axis=1) / 2
     ones = np.ones_like(rows, dtype=int)
     return mean_sizes_and_half_widths(law, rows, ones, 0.95)
@@ -256,7 +261,7 @@ def range_half_widths(solution: Solution) -> Floats:
     if isinstance(space, Lattice):
         start, end = np.triu_indices(space.dimension + 1, 1)
         return np.asarray(np.array(sum_half_widths(law, Fraction(95, 100)), dtype=float)[end - start - 1])
-    if isinstance(law.single, GaussianLaw):
+    if law.single.gaussian is not None:
         return _errors(solution, Errors(space, sums="ranges"))[1]
     rows = sum_weights(space, "ranges")
     return half_widths(law, rows, np.ones_like(rows, dtype=int), 0.95)
@@ -273,7 +278,7 @@ def range_mean_sizes(solution: Solution) -> Floats:
     if isinstance(space, Lattice):
         start, end = np.triu_indices(space.dimension + 1, 1)
         return np.asarray(np.array(sum_mean_sizes(law))[end - start - 1])
-    if isinstance(law.single, GaussianLaw):
+    if law.single.gaussian is not None:
         return _errors(solution, Errors(space, sums="ranges"))[0]
     rows = sum_weights(space, "ranges")
     deviations = np.sqrt(law.mean("squared") * np.square(rows).sum(axis=1))
@@ -317,7 +322,7 @@ def count_errors(solution: Solution, share: Fraction = Fraction(0)) -> tuple[Flo
 def off_by_more(solution: Solution, error: float) -> float:
     """The probability that the error of a running count exceeds `error`, averaged over the counts."""
     law, rows = solution.mechanism.noise, Errors(solution.problem.space).rows
-    if isinstance(law.single, GaussianLaw):
+    if law.single.gaussian is not None:
         deviations = np.sqrt(law.mean("squared") * np.square(rows).sum(axis=1))
         return float(2 * ndtr(-error / deviations).mean())
     return float(np.mean(tail_probabilities(law, rows, np.ones_like(rows, dtype=int), error)))

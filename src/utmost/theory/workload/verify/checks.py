@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.noise.lattice import IndependentLaw, NoisyVector
+from utmost.mechanism.noise.carried import CarriedLaw
+from utmost.mechanism.noise.independent import IndependentLaw
 from utmost.mechanism.noise.tables import NoisyTables
+from utmost.mechanism.noise.vector import NoisyVector
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import CentredTables, Lattice, Strategy, Tables
 from utmost.theory.vector.verify.coordinate import NEGLIGIBLE, ROUNDING, coordinate_bound, equal_error_rates
@@ -27,7 +29,7 @@ from utmost.theory.verify_evidence import MARGIN, Evidence, Outcome, check_lower
 from utmost.theory.workload.hierarchy_algebra import Tree, read_tree, sizes
 from utmost.theory.workload.least_squares import Sums, number_of_sums, require_sums, sum_products
 from utmost.theory.workload.marginal_algebra import Columns, Shape, cells, closure, read_strategy, read_workload
-from utmost.theory.workload.prefix_noise import CarriedLaw, mean_variance_of_counts
+from utmost.theory.workload.prefix_noise import mean_variance_of_counts
 from utmost.theory.workload.problem import grain_of, hierarchy_variance, mean_variance
 
 VARIANCE = "has a mean variance below", "has"

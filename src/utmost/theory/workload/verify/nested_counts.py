@@ -30,12 +30,13 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism.noise.carried import ranks
 from utmost.privacy import ApproxDP
 from utmost.space.integers import Lattice
 from utmost.theory.vector.verify.coordinate import coordinate_bound
 from utmost.theory.vector.verify.window import UNITS, damped_bound
 from utmost.theory.verify_evidence import Evidence, Outcome, check_lower_bound, check_value
-from utmost.theory.workload.prefix_noise import as_carried_law, ranks
+from utmost.theory.workload.prefix_noise import as_carried_law
 
 MOST_TOGETHER = 3
 MOST_PLACES = {2: 5 * 10**5, 3: 6 * 10**6}
