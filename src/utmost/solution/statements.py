@@ -344,7 +344,7 @@ def _vector_reason(space: Any, level: Any, loss: str, evidence: Mapping[str, Any
 
 def strategy(problem: Any, mechanism: Any, claim: str, evidence: Any, account: Account) -> Statement:
     """Running counts or ranges, from noise on sums of cells."""
-    from utmost.theory.workload.prefix_noise import CarriedLaw
+    from utmost.mechanism.noise.carried import CarriedLaw
 
     quantity = s.VARIANCE_OF_COUNT if problem.data["wanted"] == "running" else s.VARIANCE_OF_RANGE
     sums, noise = _sums_of_cells(problem.space), mechanism.noise
