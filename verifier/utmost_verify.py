@@ -323,7 +323,7 @@ def quantile(share: Enclosure) -> Enclosure:
 
     def end(target: Decimal, side: int) -> Decimal:
         guess = Decimal(NormalDist().inv_cdf(min(max(float(target), 1e-300), 1 - 1e-16)))
-        for _ in range(8):
+        for _ in range((digits + 10).bit_length() - 4):  # each step doubles the digits
             x = Enclosure(guess, guess, digits + 10)
             density = (-(x * x * Fraction(1, 2))).exp() / (pi(digits + 10) * 2).sqrt()
             step = (Enclosure(target, target, digits + 10) - normal(x)) / density
@@ -1818,6 +1818,8 @@ def columns_of(by: Any) -> list[tuple[str, str, list[Any]]]:
     columns = []
     for column in part(by, "columns", list):
         fits = isinstance(column, list) and len(column) == 3 and isinstance(column[0], str) and isinstance(column[2], list)
+        kinds = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str, "bins": (int, float)}
+        fits = fits and column[1] in kinds and all(isinstance(v, kinds[column[1]]) or v is None for v in column[2])
         require(fits and column[2], "public keys are columns with their values")
         columns.append((column[0], column[1], column[2]))
     return columns
@@ -1903,10 +1905,11 @@ def expected_spaces(a: Asked, data: Mapping[str, Any], mechanism: Any) -> list[A
     if name in PARTS:
         (low, high), moves, sensitivity = aggregate(a)
         if by is None:
-            if len(PARTS[name]) == 1:
-                return [a.line(low, high)]
             ends = (None, None) if a.most_rows is None else (a.most_rows * low, a.most_rows * high)
-            return [Lattice(len(PARTS[name]), moves, sensitivity * a.rows_each, *ends)]
+            if len(PARTS[name]) > 1:
+                return [Lattice(len(PARTS[name]), moves, sensitivity * a.rows_each, *ends)]
+            line = a.line(low, high)
+            return [line if "unbiased" in q else Lattice(1, "any", line.reach, line.first, line.last)]
         size = number_of_keys(by)
         each, in_group = bounds_by_keys(a, size)
         ends = (None, None) if a.most is None else (a.most * in_group * low, a.most * in_group * high)
@@ -2027,14 +2030,26 @@ def rows_per_person_names(largest: int) -> list[str]:
     return [*(str(e) if s == e else f"{s} to {e}" for s, e in zip(starts, ends, strict=False)), f"more than {largest}"]
 
 
-def candidates_of(q: Mapping[str, Any]) -> tuple[int, Callable[[int], Any]]:
-    """The number of candidates of a quantile, and the candidate at a place."""
+def candidates_of(q: Mapping[str, Any]) -> tuple[int, Callable[[int], Any], Callable[[int], float]]:
+    """The number of candidates of a quantile, the candidate at a place, and what lies halfway to the next."""
     if "candidates" in q:
         values = part(q, "candidates", list)
-        return len(values), lambda place: values[place]
+        require(all(type(v) in (int, float) for v in values) and all(x < y for x, y in pairwise(values)), "candidates are numbers in order")
+        return len(values), lambda place: values[place], lambda place: values[place] / 2 + values[place + 1] / 2
     low, high, step = (rational(part(q, name)) for name in ("lower", "upper", "grid"))
     require(low < high and 0 < step <= high - low, "candidates lie between bounds")
-    return int((high - low) / step) + 1, lambda place: plain(low + place * step)
+    return int((high - low) / step) + 1, lambda place: plain(low + place * step), lambda place: float(low + (place + Fraction(1, 2)) * step)
+
+
+def between(q: Mapping[str, Any], low: int, high: int) -> list[Any]:
+    """The values that are rounded to the candidates from one place to another; whole numbers for a whole column."""
+    size, value, halfway = candidates_of(q)
+    first, last = (rational(q[name]) if name in q else rational(value(at)) for name, at in (("lower", 0), ("upper", size - 1)))
+    least = plain(first) if low == 0 else halfway(low - 1)
+    most = plain(last) if high == size - 1 else halfway(high)
+    if not q.get("whole") or math.ceil(least) > math.floor(most):
+        return [least, most]
+    return [math.ceil(least), math.floor(most)]
 
 
 def plain(value: Fraction) -> int | float:
@@ -2268,7 +2283,7 @@ def answer_follows(a: Asked, mechanism: Any, space: Any, released: Mapping[str, 
         count, blur = whole_numbers([released["count"], released["blur"]])
         require(0 <= blur < 2**53, "what was released beside the count is a number of 53 bits")
         half, n = half_width(mechanism.noise.beyond), q["among"]
-        return Found(share_value(count, blur, n), {"share": [min(max(float(Fraction(end, n)), 0.0), 1.0) for end in (count - half, count + half)]})
+        return Found(count / n, {"share": [min(max(float(Fraction(end, n)), 0.0), 1.0) for end in (count - half, count + half)]})
     if name == "share_left_out":
         names_of(released, ("losing_rows", "losing_none"))
         losing, none = whole_numbers([released["losing_rows"], released["losing_none"]])
@@ -2286,10 +2301,6 @@ def answer_follows(a: Asked, mechanism: Any, space: Any, released: Mapping[str, 
         numbers = estimator.wanted(tables, mechanism)
         return Found([{"columns": columns, "numbers": [str(x) for x in row]} for columns, row in numbers], None, ["the half widths of the tables"])
     return choices_follow(a, space, released)
-
-
-def share_value(count: int, blur: int, n: int) -> Any:
-    raise TooFar("the value of a share")
 
 
 def counts_follow(names: Sequence[str], mechanism: Any, released: Mapping[str, Any]) -> Found:
@@ -2375,7 +2386,12 @@ def numbers_follow(a: Asked, mechanism: Any, space: Any, released: Mapping[str, 
     if keys is None:
         return Found(None, None, ["values by bins"])
     return Found([[*key, value] for key, value in zip(keys, values, strict=True)],
-                 None if ends is None else [[*key, *pair] for key, pair, v in zip(keys, ends, values, strict=True) if v is not None], unchecked)
+                 None if ends is None else keyed(keys, ends), unchecked)
+
+
+def keyed(keys: list[list[Any]], ends: list[tuple[list[Any], ...]]) -> list[Any]:
+    """The intervals of groups after their keys; of each, any of several that are possible."""
+    return [tuple([*key, *pair] for pair in pairs) for key, pairs in zip(keys, ends, strict=True)]
 
 
 def group_estimates(a: Asked, noise: Any, lists: list[list[int]]) -> tuple[Any, Any, list[str]]:
@@ -2408,7 +2424,26 @@ def group_estimates(a: Asked, noise: Any, lists: list[list[int]]) -> tuple[Any, 
         least = integer(q, "min_rows", 1, optional=True) or -math.inf
         counts = [max((2 * sum(t) + weight) // (2 * weight), 0) for t in zip(*lists, strict=True)]
         return [v if n >= least else None for v, n in zip(variances, counts, strict=True)], None, ["the interval of a variance, and of its number of rows"]
-    raise TooFar("the value and interval of a covariance")
+    return covariance_values(q, [sums[0] for sums in lists]), None, ["the intervals of a covariance, and of its number of rows"]
+
+
+def covariance_values(q: Mapping[str, Any], sums: list[int]) -> dict[str, float]:
+    """Section 7.3: covariance, correlation and slope from six sums, on the unit square and then in the columns' units."""
+    unit = covariance_unit(q)
+    low_low, low_high, high_low, high_high, inside_x, inside_y = (Fraction(x, unit) for x in sums)
+    n = low_low + low_high + high_low + high_high
+    width, height = (float(rational(q[f"{c}_range"][1]) - rational(q[f"{c}_range"][0])) for c in "xy")
+    covariance, correlation, slope = Fraction(0), 0.0, 0.0
+    if n > 0:
+        x, y = (high_low + high_high) / n, (low_high + high_high) / n
+        covariance = min(max(high_high / n - x * y, Fraction(-1, 4)), Fraction(1, 4))
+        of_x, of_y = x - inside_x / n - x**2, y - inside_y / n - y**2
+        both = math.sqrt(of_x * of_y) if of_x > 0 and of_y > 0 else 0.0
+        correlation = min(max(float(covariance) / both, -1.0), 1.0) if both else 0.0
+        slope = float(covariance / of_x) if of_x > 0 else 0.0
+    steepest = float(covariance_widths(q)[0])
+    return {"covariance": float(covariance) * width * height, "correlation": correlation,
+            "slope": min(max(slope, -steepest), steepest) * (height / width)}
 
 
 def plain_step(x: int, step: Fraction) -> int | float:
@@ -2495,7 +2530,7 @@ def found_keys(a: Asked, mechanism: Keys, released: Mapping[str, Any]) -> Found:
         return Found([[*key, n] for key, n in zip(keys, lists[0], strict=True)], None, ["the intervals of counts of found keys"])
     values, ends, unchecked = group_estimates(a, mechanism.noise, lists)
     return Found([[*key, v] for key, v in zip(keys, values, strict=True)],
-                 None if ends is None else [[*key, *pair] if not isinstance(pair, tuple) else tuple([*key, *p] for p in pair) for key, pair in zip(keys, ends, strict=True)], unchecked)
+                 None if ends is None else keyed(keys, ends), unchecked)
 
 
 def choices_follow(a: Asked, space: Any, released: Mapping[str, Any]) -> Found:
@@ -2505,6 +2540,7 @@ def choices_follow(a: Asked, space: Any, released: Mapping[str, Any]) -> Found:
     names_of(released, [label])
     answers = [released[label]] if by is None else part(released, label, list)
     rows: list[list[Any]] = []
+    ends: list[list[list[Any]]] = []
     for answer in answers:
         if label == "yes":
             require(isinstance(answer, bool), "what is released is yes or no")
@@ -2519,39 +2555,61 @@ def choices_follow(a: Asked, space: Any, released: Mapping[str, Any]) -> Found:
             require(len(set(places)) == k and all(0 <= p < len(labels) for p in places), "different candidates are named")
             rows.append([[labels[p] for p in places]])
         else:
-            size, value = candidates_of(q)
+            size, value, _ = candidates_of(q)
             shares = part(q, "shares", list)
             require(isinstance(answer, list) and len(answer) == len(shares), "places of every quantile are released")
             triples = [whole_numbers(triple, 3) for triple in answer]
             require(all(0 <= low <= at <= high < size for at, low, high in triples), "a quantile lies between its ends")
             rows.append([value(at) for at, _, _ in triples])
-    unchecked = ["confidence and intervals of a choice"] if name not in ("top",) else []
+            ends.append([between(q, low, high) for _, low, high in triples])
     one = label != "places" or name == "top" or q.get("one")
     names = [] if one else [str(float(rational(s))) for s in q["shares"]]
+    unchecked = [] if ends or name == "top" else ["the confidence of a choice"]
     if by is None:
-        return Found(dict(zip(names, rows[0], strict=True)) if names else rows[0][0], None, unchecked)
+        labelled = dict(zip(names or [name], ends[0], strict=True)) if ends else None
+        return Found(dict(zip(names, rows[0], strict=True)) if names else rows[0][0], labelled, unchecked)
     require(len(rows) == number_of_keys(by), "there is an answer for every key")
     keys = keys_of(by)
     if keys is None:
         return Found(None, None, [*unchecked, "values by bins"])
-    return Found([[*key, *([float(n)] if names else []), number] for key, row in zip(keys, rows, strict=True) for n, number in zip(names or [""], row, strict=True)], None, unchecked)
+    labels = [[*key, *name] for key in keys for name in ([[float(n)] for n in names] or [[]])]
+    numbers, pairs = [x for row in rows for x in row], [x for row in ends for x in row]
+    return Found([[*label, number] for label, number in zip(labels, numbers, strict=True)],
+                 [[*label, *pair] for label, pair in zip(labels, pairs, strict=True)] if ends else None, unchecked)
 
 
 LEDGER_NUMBER = r"(?:[-+0-9./e]{1,500}|inf)"
 LEDGER_SUMS = rf"(?:epsilon|delta|mu²|rho) {LEDGER_NUMBER} of {LEDGER_NUMBER}(?:, (?:epsilon|delta|mu²|rho) {LEDGER_NUMBER} of {LEDGER_NUMBER})*"
 LEDGER = {"time": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[-+][0-9]{2}:[0-9]{2})",
           "spent": LEDGER_SUMS, "left": LEDGER_SUMS, "head": "[0-9a-f]{64}"}
+QUOTED = r"""(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
+APART = rf"(?:, not {QUOTED}| in another place or with other columns)"
+OTHER_TABLE = (
+    rf"(?:this recorded answer was drawn from another table, {QUOTED}{APART}; fresh=True asks the open one, and spends|"
+    rf"the account {QUOTED} was used before with another table, {QUOTED}{APART}; all tables under one data set name share "
+    r"its budget and its recorded answers)?")
 
 
 def ledger_state(content: Any) -> dict[str, Any]:
     state: dict[str, Any] = part(content, "ledger", dict)
     for name, form in LEDGER.items():
         require(re.fullmatch(form, part(state, name, str)), f"the ledger's {name} is not in words that a ledger says")
+    other = state.get("other_table", "")
+    require(isinstance(other, str) and re.fullmatch(OTHER_TABLE, other), "the ledger's notice is not in words that a ledger says")
     require(integer(state, "entry", 1) and type(part(state, "kept")) is bool, "the ledger's entry is a number from 1 on")
     for amount in part(state, "amounts", dict).values():
         spent, limit = part(amount, "spent", int | float), part(amount, "limit", int | float)
         require(0 <= spent <= limit * (1 + 1e-12), "the ledger has spent more than its budget")
     return state
+
+
+def level_in_numbers(level: Level) -> dict[str, float]:
+    """The level as floats, as a report states it beside the exact one."""
+    if level.family == "approx":
+        return {"epsilon": float(level.exponent) if level.ratio == 1 else math.log(level.ratio), "delta": float(level.delta)}
+    if level.family == "approx-gaussian":
+        return {"delta": float(level.delta), "mu": float(level.size)}
+    return {"rho" if level.family == "zcdp" else "mu": float(level.size)} if level.family != "knots" else {}
 
 
 def proved_level(a: Asked, stated: Level) -> None:
@@ -2630,6 +2688,8 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
             verdict.unchecked.append("that the texts of the conditions make them disjoint, nested or complete, as the sensitivity supposes")
     if "loss" in data and "loss" in a.question:
         require(data["loss"] == a.question["loss"], "the solution is for another loss")
+    require("numbers" not in content["privacy"] or close(content["privacy"]["numbers"], level_in_numbers(a.level)), "the level in numbers is not the level")
+    require(solution.get("certified") is None, "a law on integers has no table of certified integers")
     problem_data_fits(a, data)
     mechanism.prove(space, level)
     verdict.proved.append(f"{part(content['privacy'], 'words') if 'words' in content['privacy'] else 'the level'}: the mechanism is private for what one neighbour changes")
@@ -2660,17 +2720,27 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
 
 
 def problem_data_fits(a: Asked, data: Mapping[str, Any]) -> None:
-    """Section 7.2: the data of the problem that are those of the question."""
+    """Section 7.2: the question's own fields, and the data of the problem that must be those of the question."""
     q, name = a.question, a.question["question"]
     if name in ("majority", "threshold"):
-        require(data.get("border") == (1 if name == "majority" else q.get("at_least")), "the solution is for another threshold")
-        require(is_whole(data["border"]), "a threshold is a whole number")
+        border = 1 if name == "majority" else integer(q, "at_least", 1)
+        require(is_whole(data.get("border")) and data["border"] == border, "the solution is for another threshold")
     if name == "top" and "discover" not in str(q.get("by")):
         require(data.get("k") == q.get("k"), "the solution is for a list of another length")
     if "unbiased" in q:
-        require(data.get("unbiased") is q["unbiased"] or data.get("unbiased") == q["unbiased"], "the solution is for another kind of answer")
-    if q.get("prior") == "uniform":
-        require(data.get("prior") is None, "the solution is for another prior")
+        require(type(q["unbiased"]) is bool and bool(data.get("unbiased")) is q["unbiased"], "the solution is for another kind of answer")
+    if "prior" in q:
+        require((q["prior"] == "uniform") is (data.get("prior") is None), "the solution is for another prior")
+    for text in ("column", "x", "y"):
+        require(isinstance(q.get(text, ""), str), "a column is named by a text")
+    require(q.get("where") is None or isinstance(q["where"], str), "a condition is a text")
+    if name == "quantile" and "shares" in q:
+        shares = [rational(share) for share in part(q, "shares", list)]
+        require(shares and all(0 < share < 1 and share.denominator <= 1000 for share in shares), "a quantile has a share between 0 and 1")
+        require("one" not in q or data.get("shares") == q["shares"], "the solution is for other quantiles")
+    expected = q.get("expected_rows")
+    for rows in expected if isinstance(expected, list) else [] if expected is None else [expected]:
+        require(0 < rational(rows) <= (a.most_rows or math.inf), "the expected rows are not possible")
 
 
 # ---- section 9: publications and ledgers ----
