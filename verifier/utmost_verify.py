@@ -62,6 +62,36 @@ def require(condition: Any, reason: str) -> None:
 # ---- section 1: JSON ----
 
 
+class Object(dict[str, Any]):
+    """An object of JSON that remembers which of its names were read: one that nobody reads is refused (section 1)."""
+
+    def __init__(self, pairs: Iterable[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        self.read.add(str(name))
+        return super().__contains__(name)
+
+
+def require_read(content: Any, place: str, besides: Iterable[str] = ()) -> None:
+    """Refuse names within a part of a file that this verifier has not read: they could say anything."""
+    parts = [content]
+    for one in parts:
+        if isinstance(one, Object):
+            unread = set(one) - one.read - set(besides)
+            require(not unread, f"{place} has names that the format does not know, such as {sorted(unread)[0]!r}" if unread else "")
+        parts.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) and one and isinstance(one[0], dict | list) else [])
+
+
 def parse_json(raw: bytes | str) -> Any:
     """JSON with one meaning: no name twice in an object, no NaN, no number beyond any that Utmost writes."""
 
@@ -74,7 +104,7 @@ def parse_json(raw: bytes | str) -> Any:
         return float(digits)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        parts = dict(pairs)
+        parts = Object(pairs)
         require(len(parts) == len(pairs), "an object names the same thing twice")
         return parts
 
@@ -795,10 +825,12 @@ SPACES: dict[str, Any] = {"line": Line, "lattice": Lattice, "strategy": Strategy
                           "tables": Tables, "centred tables": Tables, "tiers": Tiers}
 
 
-def space_of(data: Any) -> Any:
+def space_of(data: Any, wanted: Any = object) -> Any:
     kind = part(data, "integers", str)
     require(kind in SPACES, "a space of integers is of an unknown kind")
-    return SPACES[kind].of(data)
+    space = SPACES[kind].of(data)
+    require(isinstance(space, wanted), "a space of integers is of another kind than its mechanism")
+    return space
 
 
 # ---- section 5: laws of noise on integers ----
@@ -1147,6 +1179,7 @@ class NoNoise:
 
 
 def canonical_law(data: Any) -> Canonical:
+    require(part(data, "noise") == "canonical", "noise is of an unknown kind")
     level = level_of(part(data, "level", dict))
     require(level.family in ("approx", "gaussian", "knots"), "canonical noise has a concave level")
     require(level.exponent > 0 or level.ratio > 1 or level.delta > 0 or level.size > 0 or level.knots, "noise over all integers hides not everything")
@@ -1375,7 +1408,7 @@ class Contest:
 
     @staticmethod
     def of(data: Any) -> Contest:
-        kind, tallies = part(data, "contest"), Tallies.of(part(data, "tallies", dict))
+        kind, tallies = part(data, "contest"), space_of(part(data, "tallies", dict), Tallies)
         require(kind in ("votes", "ranks") and 2 <= tallies.cells <= 1000, "a contest is of votes or ranks, among several")
         if kind == "votes":
             return Contest(tallies, None)
@@ -1627,7 +1660,7 @@ def mechanism_of(data: Any) -> Any:
     """A mechanism on integers, from its JSON (section 6)."""
     kind = part(data, "kind", str)
     if kind in ("line.noise", "line.chains", "line.table"):
-        line, prior = Line.of(part(data, "line", dict)), part(data, "prior")
+        line, prior = space_of(part(data, "line", dict), Line), part(data, "prior")
         loss = part(data, "loss", str)
         require(loss in ("absolute", "squared", "zero-one") or re.fullmatch("within [0-9]{1,15}", loss), "a loss is unknown")
         require(prior is None or (isinstance(prior, list) and len(prior) == line.points), "a prior lists every point")
@@ -1682,14 +1715,14 @@ def mechanism_of(data: Any) -> Any:
         noise = None if part(data, "noise") is None else noise_of(data["noise"])
         return Keys(step, lost, border, noise, tuple(level_of(level) for level in part(data, "spent", list)))
     if kind == "tiers.sums":
-        tiers, parts = Tiers.of(part(data, "tiers", dict)), [tuple(whole_numbers(p)) for p in part(data, "parts", list)]
+        tiers, parts = space_of(part(data, "tiers", dict), Tiers), [tuple(whole_numbers(p)) for p in part(data, "parts", list)]
         laws = tuple(mechanism_of(law) for law in part(data, "laws", list))
         fits = len(parts) == len(laws) and all(p and all(0 <= t < len(tiers.lines) for t in p) for p in parts)
         require(fits and all(isinstance(law, NoisyLine | Chains | Table | Blocks) for law in laws), "sums are of tiers, each with a law")
         return TierSums(tiers, tuple(parts), laws)
     if kind == "tiers.table":
         total = total_of_bits(part(data, "bits"))
-        return TierTable(Tiers.of(part(data, "window", dict)), weights_of(part(data, "weights"), 2, total), total)
+        return TierTable(space_of(part(data, "window", dict), Tiers), weights_of(part(data, "weights"), 2, total), total)
     if kind == "tables.noise":
         laws = tuple(noise_of(law) for law in part(data, "laws", list))
         require(1 <= len(laws) <= 4096 and all(isinstance(law, Independent) for law in laws), "noise on tables has a law for each")
@@ -1799,7 +1832,7 @@ def asked(content: Any) -> Asked:
         at = tier.end()
     require(number["each"] != 0 and (not tiers or number["most"] is not None), "the unit is none")
     require(question.get("of", "rows") in ("rows", "people") and (question.get("of") != "people" or match["id"]), "people are counted where the unit is a row")
-    level = level_of({k: v for k, v in part(content, "privacy", dict).items() if k not in ("words", "numbers")})
+    level = level_of(part(content, "privacy", dict))
     require(level != Level("approx") and level != Level("gaussian") and level != Level("zcdp"), "a level of 0 releases nothing")
     return Asked(question, bool(match["id"]), number["each"] or 1, number["groups"], number["group"], number["most"],
                  tuple(tiers), content["neighbours"] == "replace", level)
@@ -2648,6 +2681,9 @@ def solution_parts(solution: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
     """The problem, the certificate and the mechanism of a solution; the value is a number."""
     require(part(solution, "format") == "utmost-solution" and part(solution, "version") == 1, "it is no solution of version 1")
     problem, certificate = part(solution, "problem", dict), part(solution, "certificate", dict)
+    part(problem, "question", str)
+    part(certificate, "evidence", dict)
+    part(certificate, "notes", list)
     require(part(certificate, "claim") in ("theorem", "bound", "unproved"), "a certificate claims a theorem, a bound, or nothing")
     part(solution, "value", int | float)
     for name in ("reason", "quantity", "method"):
@@ -2665,6 +2701,13 @@ def optimality(problem: Mapping[str, Any], certificate: Mapping[str, Any], mecha
         verdict.proved.append("optimal among all private mechanisms, for every prior and monotone loss (Ghosh, Roughgarden, Sundararajan)")
     elif certificate["claim"] != "unproved":
         verdict.unchecked.append("optimality")
+
+
+NUMBERS = ("words", "numbers", "epsilon", "delta", "mu", "rho", "mu²", "kept")
+SOLUTION = {"format", "version", "problem", "mechanism", "certified", "value", "certificate", "sha256"}
+CERTIFICATE = {"claim", "reason", "quantity", "method", "bound", "gap", "evidence", "notes"}
+ANSWER = {"format", "version", "value", "words", "accuracy", "question", "dataset", "unit", "neighbours", "space", "privacy",
+          "mechanism", "proof", "notes", "compared", "curve", "released", "ledger", "solution"}
 
 
 def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
@@ -2686,10 +2729,9 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
         require(space in spaces, "the solution is for other integers or another sensitivity")
         if a.question["question"] == "counts" and space != spaces[0]:
             verdict.unchecked.append("that the texts of the conditions make them disjoint, nested or complete, as the sensitivity supposes")
-    if "loss" in data and "loss" in a.question:
-        require(data["loss"] == a.question["loss"], "the solution is for another loss")
-    require("numbers" not in content["privacy"] or close(content["privacy"]["numbers"], level_in_numbers(a.level)), "the level in numbers is not the level")
-    require(solution.get("certified") is None, "a law on integers has no table of certified integers")
+    require(part(data, "loss") == part(a.question, "loss"), "the solution is for another loss")
+    require(close(part(content["privacy"], "numbers", dict), level_in_numbers(a.level)), "the level in numbers is not the level")
+    require(part(solution, "certified") is None, "a law on integers has no table of certified integers")
     problem_data_fits(a, data)
     mechanism.prove(space, level)
     verdict.proved.append(f"{part(content['privacy'], 'words') if 'words' in content['privacy'] else 'the level'}: the mechanism is private for what one neighbour changes")
@@ -2715,6 +2757,13 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
     elif found.intervals is not None:
         verdict.unchecked.append("intervals (version 0.2 left rounding out of them)")
     verdict.unchecked += found.unchecked
+    for place in ("question", "released", "privacy", "ledger"):
+        require_read(content[place], place, NUMBERS)
+    for place in ("space", "privacy"):
+        require_read(problem[place], f"the problem's {place}")
+    require_read(solution["mechanism"], "the mechanism")
+    require(set(problem) <= {"question", "space", "privacy", "data"} and set(solution) <= SOLUTION and set(certificate) <= CERTIFICATE, "the solution has names that the format does not know")
+    require(set(content) <= ANSWER, "the answer has names that the format does not know")
     optimality(problem, certificate, mechanism, level, verdict)
     return verdict, state
 
@@ -2731,9 +2780,27 @@ def problem_data_fits(a: Asked, data: Mapping[str, Any]) -> None:
         require(type(q["unbiased"]) is bool and bool(data.get("unbiased")) is q["unbiased"], "the solution is for another kind of answer")
     if "prior" in q:
         require((q["prior"] == "uniform") is (data.get("prior") is None), "the solution is for another prior")
-    for text in ("column", "x", "y"):
-        require(isinstance(q.get(text, ""), str), "a column is named by a text")
+    for text in ("column", "x", "y", "loss", "of"):
+        require(isinstance(q.get(text, ""), str), f"{text} is a text")
+    for flag in ("rounded_values", "monotone", "whole", "one", "one_row"):
+        value = q.get(flag, False)
+        pair = name == "covariance" and isinstance(value, list) and [type(x) for x in value] == [bool, bool]
+        require(type(value) is bool or pair, f"{flag} is true or false")
     require(q.get("where") is None or isinstance(q["where"], str), "a condition is a text")
+    require({"loss"} <= set(q) and ("prior" in q), "the question lacks its loss or its prior")
+    require("where" in q or name == "counts", "the question lacks its condition")
+    require(q.get("total") in (None, "noisy") and (q.get("other") is None or isinstance(q["other"], str)), "the question has another total")
+    for number in ("min_rows", "up_to", "largest", "among", "at_least", "k"):
+        integer(q, number, 1, optional=True)
+    if name == "clamped":
+        require(rational(part(q, "lower")) <= rational(part(q, "upper")), "values are clamped to a range")
+    if name == "quantile" and "shares" not in q:
+        require(data.get("q") == part(q, "q") and 0 < rational(q["q"]) < 1, "the solution is for another quantile")
+    if name == "counts":
+        conditions = part(q, "conditions", dict)
+        require(all(isinstance(conditions[label], str | None) for label in conditions), "conditions are texts")
+    if name in ("marginals", "hierarchy"):
+        require(type(part(q["by"], "product")) is bool and (name == "hierarchy" or q["by"]["product"]), "marginals are of every combination")
     if name == "quantile" and "shares" in q:
         shares = [rational(share) for share in part(q, "shares", list)]
         require(shares and all(0 < share < 1 and share.denominator <= 1000 for share in shares), "a quantile has a share between 0 and 1")
@@ -2764,7 +2831,7 @@ def entries_add_up(answers: Sequence[tuple[dict[str, Any], dict[str, Any]]], ver
                 later = next_one["amounts"].get(resource)
                 require(later is not None and later["limit"] == amount["limit"], f"the budget of {dataset!r} changes between answers")
                 require(later["spent"] >= amount["spent"] * (1 - CLOSE), f"the ledger of {dataset!r} says less was spent later")
-        single = [level_of({k: v for k, v in shared[0][0]["privacy"].items() if k not in ("words", "numbers")}) for shared in entries.values() if len(shared) == 1]
+        single = [level_of(shared[0][0]["privacy"]) for shared in entries.values() if len(shared) == 1]
         spent = {"epsilon": Fraction(0), "delta": Fraction(0), "mu²": Fraction(0), "rho": Fraction(0)}
         for level in single:
             if level.family == "approx":
@@ -2994,7 +3061,7 @@ def recorded(content: Mapping[str, Any], state: Mapping[str, Any], events: Seque
     own = [event for event in events if event.entry == state["entry"]]
     require(own, "the ledger has no such entry")
     levels = [level_of(x) for event in own if event.kind == "reserve" for x in part(event.body, "levels", list)]
-    stated = level_of({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
+    stated = level_of(content["privacy"])
     require(stated in levels, "the ledger's entry is at another level")
     require(own[0].time == state["time"] and own[-1].head == state["head"], "the ledger's entry has another time or head")
     answers = [_released(event.body) for event in own if event.kind == "complete"]
