@@ -347,27 +347,39 @@ class Level:
 
 
 def quantile(share: Enclosure) -> Enclosure:
-    """x with Pr[N(0, 1) <= x] = share, by Newton steps from a float; both ends are verified."""
-    digits = share.digits
+    """x with Pr[N(0, 1) <= x] = share."""
     require(share.low > 0 and share.high < 1, "a quantile is not known to exist")
+    return Enclosure(quantile_at(share.low, -1, share.digits), quantile_at(share.high, 1, share.digits), share.digits)
 
-    def end(target: Decimal, side: int) -> Decimal:
-        guess = Decimal(NormalDist().inv_cdf(min(max(float(target), 1e-300), 1 - 1e-16)))
-        for _ in range((digits + 10).bit_length() - 4):  # each step doubles the digits
-            x = Enclosure(guess, guess, digits + 10)
-            density = (-(x * x * Fraction(1, 2))).exp() / (pi(digits + 10) * 2).sqrt()
-            step = (Enclosure(target, target, digits + 10) - normal(x)) / density
-            guess = contexts(digits + 10)[0].add(guess, step.low)
-        spare = max(abs(guess), Decimal(1)) * Decimal(10) ** (5 - digits)
-        for _ in range(60):
-            point = contexts(digits + 10)[0].add(guess, spare * side)
-            share_there = normal(Enclosure(point, point, digits + 10))
-            if (side < 0 and share_there.high <= target) or (side > 0 and share_there.low >= target):
-                return point
-            spare *= 10
-        raise Refused("a quantile could not be enclosed")
 
-    return Enclosure(end(share.low, -1), end(share.high, 1), digits)
+@lru_cache(maxsize=4096)
+def quantile_at(target: Decimal, side: int, digits: int) -> Decimal:
+    """A point below (side -1) or above (1) the quantile, and close to it: Newton steps from a float, then verified."""
+    more = digits + 10
+    add = contexts(more)[0].add
+    guess = Decimal(NormalDist().inv_cdf(min(max(float(target), 1e-300), 1 - 1e-16)))
+    for _ in range(more.bit_length() - 4):  # each step doubles the digits
+        x = Enclosure(guess, guess, more)
+        density = (-(x * x * Fraction(1, 2))).exp() / (pi(more) * 2).sqrt()
+        guess = add(guess, ((Enclosure(target, target, more) - normal(x)) / density).low)
+    spare = max(abs(guess), Decimal(1)) * Decimal(10) ** (5 - digits)
+    for _ in range(60):
+        point = add(guess, spare * side)
+        there = normal(Enclosure(point, point, more))
+        if (side < 0 and there.high <= target) or (side > 0 and there.low >= target):
+            return point
+        spare *= 10
+    raise Refused("a quantile could not be enclosed")
+
+
+def gaussian_allows(below: Fraction, above: Fraction, mu: Fraction) -> bool:
+    """Whether Phi(Phi^-1(below) + mu) is proved to be at least `above`."""
+
+    def slack(digits: int) -> Enclosure:
+        low = quantile_at(Enclosure.of(below, digits).low, -1, digits)
+        return normal(Enclosure(low, low, digits) + mu) - above
+
+    return proved(slack)
 
 
 def level_of(data: Any) -> Level:
@@ -502,8 +514,7 @@ def row_keeps(level: Level, here: Sequence[int], there: Sequence[int], total: in
         elif below in (0, total) or above in (0, total) or above <= below:
             fits = above <= below or below == total
         else:
-            a, b = Fraction(above, total), Fraction(below, total)
-            fits = proved(lambda digits: level.upper(Enclosure.of(b, digits)) - a)  # noqa: B023 - called at once
+            fits = gaussian_allows(Fraction(below, total), Fraction(above, total), level.size)
         if not fits:
             return False
     return True
