@@ -17,7 +17,6 @@ import argparse
 import hashlib
 import json
 import math
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -88,8 +87,17 @@ def require_read(content: Any, place: str, besides: Iterable[str] = ()) -> None:
     for one in parts:
         if isinstance(one, Object):
             unread = set(one) - one.read - set(besides)
-            require(not unread, f"{place} has names that the format does not know, such as {sorted(unread)[0]!r}" if unread else "")
-        parts.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) and one and isinstance(one[0], dict | list) else [])
+            require(
+                not unread,
+                f"{place} has names that the format does not know, such as {sorted(unread)[0]!r}" if unread else "",
+            )
+        parts.extend(
+            one.values()
+            if isinstance(one, dict)
+            else one
+            if isinstance(one, list) and one and isinstance(one[0], dict | list)
+            else []
+        )
 
 
 def parse_json(raw: bytes | str) -> Any:
@@ -260,8 +268,11 @@ def pi(digits: int) -> Enclosure:
         while power:
             total, error = total + sign * times * (power // n), error + 2 * abs(times)
             power, n, sign = power // base**2, n + 2, -sign
-    return Enclosure(Enclosure.of(Fraction(total - error, unit), digits).low,
-                     Enclosure.of(Fraction(total + error, unit), digits).high, digits)
+    return Enclosure(
+        Enclosure.of(Fraction(total - error, unit), digits).low,
+        Enclosure.of(Fraction(total + error, unit), digits).high,
+        digits,
+    )
 
 
 def upper_normal(x: Enclosure) -> Enclosure:
@@ -286,7 +297,9 @@ def _upper_normal_at(point: Decimal, digits: int) -> Enclosure:
         n += 2
         term = term * x * x / n
         total = total + term
-    rest = Enclosure(Decimal(0), contexts(more)[1].multiply(term.high, Decimal(2)), more)  # a geometric series, q <= 1/2
+    rest = Enclosure(
+        Decimal(0), contexts(more)[1].multiply(term.high, Decimal(2)), more
+    )  # a geometric series, q <= 1/2
     return Enclosure.of(Fraction(1, 2), more) - density * (total + rest)
 
 
@@ -313,7 +326,11 @@ class Level:
 
     def growth(self, digits: int) -> Enclosure:
         """e^epsilon."""
-        return Enclosure.of(self.exponent, digits).exp() * self.ratio if self.exponent else Enclosure.of(self.ratio, digits)
+        return (
+            Enclosure.of(self.exponent, digits).exp() * self.ratio
+            if self.exponent
+            else Enclosure.of(self.ratio, digits)
+        )
 
     def epsilon(self, digits: int) -> Enclosure:
         log = Enclosure.of(self.ratio, digits).ln() if self.ratio != 1 else Enclosure.of(0, digits)
@@ -335,7 +352,10 @@ class Level:
         digits = alpha.digits
         if self.family == "approx":
             growth = self.growth(digits)
-            first, second = growth * alpha + self.delta, Enclosure.of(1, digits) - (Enclosure.of(1 - self.delta, digits) - alpha) / growth
+            first, second = (
+                growth * alpha + self.delta,
+                Enclosure.of(1, digits) - (Enclosure.of(1 - self.delta, digits) - alpha) / growth,
+            )
             return first.min(second).min(1)
         if self.family == "knots":
             ends = [self.at(min(max(Fraction(x), Fraction(0)), Fraction(1))) for x in (alpha.low, alpha.high)]
@@ -389,7 +409,9 @@ def level_of(data: Any) -> Level:
     if kind == "suitable-pair":
         knots = tuple((rational(a), rational(u)) for a, u in part(data, "knots", list))
         slopes = [(v - u) / (b - a) if b > a else None for (a, u), (b, v) in pairwise(knots)]
-        ordered = len(knots) > 1 and None not in slopes and knots[0][0] == 0 and knots[-1] == (1, 1) and knots[0][1] >= 0
+        ordered = (
+            len(knots) > 1 and None not in slopes and knots[0][0] == 0 and knots[-1] == (1, 1) and knots[0][1] >= 0
+        )
         require(ordered and all(v <= u for u, v in pairwise(slopes)), "a pair of knots is no concave upper function")  # type: ignore[operator]
         inverse = all(Level("knots", knots=knots).at(1 - u) <= 1 - a for a, u in knots)
         require(inverse and all(a <= u <= 1 for a, u in knots), "a pair of knots is not suitable")
@@ -458,7 +480,11 @@ def keeps_gaussian(level: Level, squares: Fraction, discrete: bool) -> bool:
         return False
     if level.family == "gaussian":
         return squares <= level.size**2
-    return level.family == "approx" and level.delta > 0 and proved(lambda digits: Enclosure.of(level.delta, digits) - gaussian_delta(squares, level, digits))
+    return (
+        level.family == "approx"
+        and level.delta > 0
+        and proved(lambda digits: Enclosure.of(level.delta, digits) - gaussian_delta(squares, level, digits))
+    )
 
 
 def gaussian_delta(squares: Fraction, level: Level, digits: int) -> Enclosure:
@@ -505,7 +531,9 @@ def row_keeps(level: Level, here: Sequence[int], there: Sequence[int], total: in
         n, d = growth.numerator, growth.denominator
         return sum(max(0, a * d - n * b) for a, b in zip(here, there, strict=True)) <= level.delta * total * d
     require(level.family in ("gaussian", "knots"), "weights are not checked at this kind of level")
-    order = sorted(range(len(here)), key=lambda o: (there[o] == 0 and here[o] > 0, Fraction(here[o], there[o] or 1)), reverse=True)
+    order = sorted(
+        range(len(here)), key=lambda o: (there[o] == 0 and here[o] > 0, Fraction(here[o], there[o] or 1)), reverse=True
+    )
     above, below = 0, 0
     for o in order[:-1] if len(here) != 2 else order[:1]:
         above, below = above + here[o], below + there[o]
@@ -526,7 +554,10 @@ def weights_of(rows: Any, columns: int, total: int) -> list[tuple[int, ...]]:
     table = []
     for row in rows:
         require(isinstance(row, list) and len(row) == columns, "a row of weights has another length")
-        require(all(isinstance(w, str) and re.fullmatch(r"[0-9]{1,1300}", w, re.ASCII) for w in row), "a weight is no whole number")
+        require(
+            all(isinstance(w, str) and re.fullmatch(r"[0-9]{1,1300}", w, re.ASCII) for w in row),
+            "a weight is no whole number",
+        )
         table.append(tuple(map(int, row)))
         require(sum(table[-1]) == total, "a row of weights does not add up to its total")
     return table
@@ -539,11 +570,9 @@ def total_of_bits(bits: Any) -> int:
 
 def prove_edges(table: Sequence[Sequence[int]], total: int, edges: Iterable[tuple[int, int, Level]]) -> None:
     """Check both directions of every edge; equal pairs of rows once."""
-    done, number = set(), 0
-    for i, j, level in edges:
-        number += 1
-        if number > MOST_EDGES:
-            raise Refused("the table has more edges than are checked here")
+    done = set()
+    for number, (i, j, level) in enumerate(edges):
+        require(number < MOST_EDGES, "the table has more edges than are checked here")
         for a, b in ((table[i], table[j]), (table[j], table[i])):
             if (a, b, level) not in done:
                 require(row_keeps(level, a, b, total), "the weights of two neighbours break the level")
@@ -557,7 +586,10 @@ MOVES = ("one-way", "cube", "exchange", "sum-zero", "any")
 
 def integer(content: Any, name: str, least: int | None = None, optional: bool = False) -> Any:
     value = content.get(name) if optional else part(content, name)
-    require((value is None and optional) or (is_whole(value) and (least is None or value >= least)), f"{name} is no whole number that fits")
+    require(
+        (value is None and optional) or (is_whole(value) and (least is None or value >= least)),
+        f"{name} is no whole number that fits",
+    )
     return value
 
 
@@ -571,8 +603,13 @@ class Line:
 
     @staticmethod
     def of(data: Any) -> Line:
-        line = Line(integer(data, "first", optional=True), integer(data, "last", optional=True), integer(data, "reach", 0))
-        require((line.first is None) == (line.last is None) and (line.first is None or line.first <= line.last), "a line has both ends, or none")
+        line = Line(
+            integer(data, "first", optional=True), integer(data, "last", optional=True), integer(data, "reach", 0)
+        )
+        require(
+            (line.first is None) == (line.last is None) and (line.first is None or line.first <= line.last),
+            "a line has both ends, or none",
+        )
         return line
 
     @property
@@ -601,7 +638,10 @@ class Lattice:
         ends = (integer(data, name, optional=True) for name in ("lower", "upper", "each"))
         space = Lattice(integer(data, "dimension", 1), moves, integer(data, "reach", 0), *ends)
         require(moves in MOVES and (space.lower is None) == (space.upper is None), "these are no vectors of integers")
-        require(space.each is None or (moves in ("any", "exchange") and 0 < space.each <= space.reach), "the bound on one integer does not fit")
+        require(
+            space.each is None or (moves in ("any", "exchange") and 0 < space.each <= space.reach),
+            "the bound on one integer does not fit",
+        )
         return space
 
     def norm(self, shape: str) -> int | None:
@@ -657,9 +697,18 @@ class Strategy:
         for row in part(data, "rows", list):
             require(isinstance(row, list) and len(row) == 2 and is_whole(row[0]), "a sum has a first cell and weights")
             weights = whole_numbers(row[1])
-            require(0 <= row[0] and row[0] + len(weights) <= cells.dimension and all(abs(w) <= 10**6 for w in weights), "a sum exceeds its cells")
+            require(
+                row[0] >= 0 and row[0] + len(weights) <= cells.dimension and all(abs(w) <= 10**6 for w in weights),
+                "a sum exceeds its cells",
+            )
             rows.append((row[0], tuple(weights)))
-        require(1 <= len(rows) <= 2000 and cells.dimension <= 2000 and cells.moves in ("any", "exchange") and cells.each is None, "a strategy is sums of disjoint cells")
+        require(
+            1 <= len(rows) <= 2000
+            and cells.dimension <= 2000
+            and cells.moves in ("any", "exchange")
+            and cells.each is None,
+            "a strategy is sums of disjoint cells",
+        )
         return Strategy(cells, tuple(rows))
 
     @property
@@ -679,7 +728,9 @@ class Strategy:
         columns = self.columns
         largest = max(map(size, columns))
         if self.cells.moves == "exchange":
-            largest = max(largest, *(size([a - b for a, b in zip(x, y, strict=True)]) for x, y in combinations(columns, 2)), 0)
+            largest = max(
+                largest, *(size([a - b for a, b in zip(x, y, strict=True)]) for x, y in combinations(columns, 2)), 0
+            )
         return largest
 
     @property
@@ -734,7 +785,12 @@ class Holders:
     def of(data: Any) -> Holders:
         numbers = part(data, "numbers")
         require(part(data, "neighbours") in ("add-remove", "replace"), "an adjacency is add-remove or replace")
-        return Holders(integer(data, "units", 0, optional=True), integer(data, "keys_each", 1), data["neighbours"], None if numbers is None else Lattice.of(numbers))
+        return Holders(
+            integer(data, "units", 0, optional=True),
+            integer(data, "keys_each", 1),
+            data["neighbours"],
+            None if numbers is None else Lattice.of(numbers),
+        )
 
     @property
     def changes(self) -> int:
@@ -767,7 +823,10 @@ class Tables:
             require(isinstance(pair, list) and len(pair) == 2, "a table has its columns, and those it is centred along")
             columns, centred = (tuple(whole_numbers(one)) for one in pair)
             ordered = all(list(some) == sorted(set(some)) for some in (columns, centred))
-            require(ordered and set(centred) <= set(columns) <= set(range(len(shape))), "a table has its columns once and in order")
+            require(
+                ordered and set(centred) <= set(columns) <= set(range(len(shape))),
+                "a table has its columns once and in order",
+            )
             require(all(shape[i] > 1 for i in centred), "a table is centred along a column of one value")
             tables.append((columns, centred))
         require(shape and min(shape) >= 1 and tables, "tables have sizes")
@@ -784,17 +843,30 @@ class Tables:
     def squares(self, variances: Sequence[Fraction]) -> Fraction:
         """The largest sum over tables of the squared l2 sensitivity over the variance."""
         if not self.centred:
-            return sum((Fraction(table.l2_squared) / v for table, v in zip(self.lattices(), variances, strict=True)), Fraction(0))
-        alone = [Fraction(t**2 * math.prod(self.shape[i] * (self.shape[i] - 1) for i in c)) / v
-                 for t, (_, c), v in zip(self.times, self.centred, variances, strict=True)]
+            return sum(
+                (Fraction(table.l2_squared) / v for table, v in zip(self.lattices(), variances, strict=True)),
+                Fraction(0),
+            )
+        alone = [
+            Fraction(t**2 * math.prod(self.shape[i] * (self.shape[i] - 1) for i in c)) / v
+            for t, (_, c), v in zip(self.times, self.centred, variances, strict=True)
+        ]
         largest = sum(alone)
         if self.moves == "exchange":
             wide = [i for i, n in enumerate(self.shape) if n > 1 and any(i in columns for columns, _ in self.centred)]
             if self.reach == 1 and len(wide) <= 10:
                 ways = [frozenset(d) for k in range(1, len(wide) + 1) for d in combinations(wide, k)]
-                largest = max([largest, *(sum(self._moved(alone[t], t, w, variances[t]) for t in range(len(alone))) for w in ways)])
+                largest = max(
+                    [
+                        largest,
+                        *(sum(self._moved(alone[t], t, w, variances[t]) for t in range(len(alone))) for w in ways),
+                    ]
+                )
             else:
-                each = [max([alone[t], *(self._moved(alone[t], t, frozenset({i}), variances[t]) for i in wide)]) for t in range(len(alone))]
+                each = [
+                    max([alone[t], *(self._moved(alone[t], t, frozenset({i}), variances[t]) for i in wide)])
+                    for t in range(len(alone))
+                ]
                 largest = max(largest, sum(each))
         return Fraction(largest) * self.reach**2
 
@@ -804,7 +876,9 @@ class Tables:
             return Fraction(0)
         if differing & (set(columns) - set(centred)):
             return 2 * alone
-        inner = self.times[table] ** 2 * math.prod(-self.shape[i] if i in differing else self.shape[i] * (self.shape[i] - 1) for i in centred)
+        inner = self.times[table] ** 2 * math.prod(
+            -self.shape[i] if i in differing else self.shape[i] * (self.shape[i] - 1) for i in centred
+        )
         return max(alone, 2 * (alone - Fraction(inner) / variance))
 
 
@@ -819,7 +893,10 @@ class Tiers:
     def of(data: Any) -> Tiers:
         lines = tuple(Line.of(line) for line in part(data, "lines", list))
         shares = tuple(part(data, "shares", list))
-        require(0 < len(lines) == len(shares) <= 5 and all(isinstance(s, str) and 0 < rational(s) <= 1 for s in shares), "tiers have lines and shares")
+        require(
+            0 < len(lines) == len(shares) <= 5 and all(isinstance(s, str) and 0 < rational(s) <= 1 for s in shares),
+            "tiers have lines and shares",
+        )
         require(all(line.first is not None for line in lines), "a tier has at most so many members")
         return Tiers(lines, shares)
 
@@ -829,11 +906,23 @@ class Tiers:
 
     def together(self, tiers: Sequence[int]) -> Line:
         lines = [self.lines[t] for t in tiers]
-        return Line(sum(line.first or 0 for line in lines), sum(line.last or 0 for line in lines), max(line.reach for line in lines))
+        return Line(
+            sum(line.first or 0 for line in lines),
+            sum(line.last or 0 for line in lines),
+            max(line.reach for line in lines),
+        )
 
 
-SPACES: dict[str, Any] = {"line": Line, "lattice": Lattice, "strategy": Strategy, "tallies": Tallies, "holders": Holders,
-                          "tables": Tables, "centred tables": Tables, "tiers": Tiers}
+SPACES: dict[str, Any] = {
+    "line": Line,
+    "lattice": Lattice,
+    "strategy": Strategy,
+    "tallies": Tallies,
+    "holders": Holders,
+    "tables": Tables,
+    "centred tables": Tables,
+    "tiers": Tiers,
+}
 
 
 def space_of(data: Any, wanted: Any = object) -> Any:
@@ -846,8 +935,8 @@ def space_of(data: Any, wanted: Any = object) -> Any:
 
 # ---- section 5: laws of noise on integers ----
 #
-# `prove(space, level)` decides privacy exactly. `beyond(n)` is Pr[|X| > n] of one integer's noise, in floats, from which
-# intervals follow.
+# `prove(space, level)` decides privacy exactly. `beyond(n)` is Pr[|X| > n] of one integer's noise, in floats: intervals
+# follow from it.
 
 
 def half_width(beyond: Callable[[int], float], confidence: Fraction = CONFIDENCE) -> int:
@@ -918,7 +1007,10 @@ class Gaussian:
     discrete: bool
 
     def prove(self, reach: int, level: Level) -> None:
-        require(keeps_gaussian(level, Fraction(reach) ** 2 / self.variance, self.discrete), "the Gaussian noise does not keep the level")
+        require(
+            keeps_gaussian(level, Fraction(reach) ** 2 / self.variance, self.discrete),
+            "the Gaussian noise does not keep the level",
+        )
 
     def beyond(self, n: int) -> float:
         v = float(self.variance)
@@ -965,9 +1057,9 @@ class Canonical:
         if own.family != "approx" or level.family != "approx":
             return False
         same = own.ratio**steps == level.ratio if steps < 64 else own.ratio == level.ratio == 1
-        if not (same and steps * own.exponent == level.exponent):
-            if not proved(lambda digits: level.epsilon(digits) - own.epsilon(digits) * steps):
-                return False
+        grows = same and steps * own.exponent == level.exponent
+        if not grows and not proved(lambda digits: level.epsilon(digits) - own.epsilon(digits) * steps):
+            return False
         if own.delta == 0 or steps == 1:
             return own.delta <= level.delta
 
@@ -1041,14 +1133,17 @@ class Balls:
     slack: int
 
     def prove_vector(self, space: Any, level: Level) -> None:
-        require(isinstance(space, Lattice) and space.dimension == self.dimension, "noise of balls is for vectors of as many integers")
+        require(
+            isinstance(space, Lattice) and space.dimension == self.dimension,
+            "noise of balls is for vectors of as many integers",
+        )
         reach = space.norm(self.shape)
         require(reach is not None, "noise of this shape does not hide what one neighbour changes")
         steps = Layers(self.decay, self.period, self.upper).steps(reach)
         require(keeps(level, [(self.decay, steps)]), "the noise falls too fast for the level")
 
     def beyond(self, n: int) -> float:
-        """A mixture over k of uniform points of balls of radius k period + upper - 1, with weight decay^k times their number."""
+        """A mixture over k of uniform points of balls of radius k period + upper - 1, by decay^k times their number."""
         whole, over = _ball_sums(self, None), _ball_sums(self, n + 1)
         return float(2 * over / whole)
 
@@ -1060,11 +1155,15 @@ def count_above(shape: str, d: int, s: int, t: int, slack: int) -> int:
     if shape == "sum-zero":
         return count_above("exchange", d - 1, s, t, 0) if d > 1 else 0
     if shape == "one-way":
+
         def sums(v: int) -> int:
             return comb(max(v - t + 2, 0), 2) if v >= 0 else 0
+
         if s < slack:
             return (2 * s + 1) ** (d - 1) * (sums(s) - sums(s - 1))
-        return (s + slack + 1) ** (d - 1) * (sums(s) - sums(slack - 1)) - (s + slack) ** (d - 1) * (sums(s - 1) - sums(slack - 1))
+        return (s + slack + 1) ** (d - 1) * (sums(s) - sums(slack - 1)) - (s + slack) ** (d - 1) * (
+            sums(s - 1) - sums(slack - 1)
+        )
     r = s - t + 1
     if shape == "cube":
         return r * (2 * s + 1) ** (d - 1)
@@ -1101,11 +1200,17 @@ def _ball_sums(law: Balls, t: int | None) -> Fraction:
     limit = 20_000 if law.dimension <= 40 else 2_000_000 // law.dimension**2
     for number in range(limit):
         s = k * law.period + law.upper - 1
-        points = count_ball(law.shape, law.dimension, s, law.slack) if t is None else count_above(law.shape, law.dimension, s, t, law.slack)
+        points = (
+            count_ball(law.shape, law.dimension, s, law.slack)
+            if t is None
+            else count_above(law.shape, law.dimension, s, t, law.slack)
+        )
         term = context.multiply(power, context.create_decimal(points))
         total = context.add(total, term)
         k, power = k + 1, context.multiply(power, b)
-        if number > law.dimension and (not b or (term < total * Decimal("1e-25") and k * -log_of(law.decay) > law.dimension)):
+        if number > law.dimension and (
+            not b or (term < total * Decimal("1e-25") and k * -log_of(law.decay) > law.dimension)
+        ):
             return Fraction(total)
     raise TooFar("the interval of noise on vectors this wide")
 
@@ -1118,12 +1223,18 @@ class Independent:
     single: Any
 
     def prove_vector(self, space: Any, level: Level) -> None:
-        require(isinstance(space, Lattice | Strategy) and space.dimension == self.dimension, "the noise is for vectors of another length")
+        require(
+            isinstance(space, Lattice | Strategy) and space.dimension == self.dimension,
+            "the noise is for vectors of another length",
+        )
         if isinstance(self.single, Gaussian):
             squares = Fraction(space.l2_squared) / self.single.variance
             require(keeps_gaussian(level, squares, self.single.discrete), "the Gaussian noise does not keep the level")
         elif isinstance(self.single, Canonical):
-            require(self.single.step == 1 and self.single.satisfies(space.l1, level), "the canonical noise is not that of the level")
+            require(
+                self.single.step == 1 and self.single.satisfies(space.l1, level),
+                "the canonical noise is not that of the level",
+            )
         else:
             require(keeps(level, [(self.single.decay, space.l1)]), "the noise falls too fast for the level")
 
@@ -1143,7 +1254,10 @@ class Carried:
         return len(self.widths) + 1
 
     def prove_vector(self, space: Any, level: Level) -> None:
-        require(isinstance(space, Lattice) and space.dimension == self.dimension, "the noise is for vectors of another length")
+        require(
+            isinstance(space, Lattice) and space.dimension == self.dimension,
+            "the noise is for vectors of another length",
+        )
         require(keeps(level, [(self.decay, space.l1)]), "the noise falls too fast for the level")
 
     def beyond(self, n: int) -> float:
@@ -1156,7 +1270,10 @@ def noise_of(data: Any) -> Any:
     if law == "carried":
         widths = tuple(whole_numbers(part(data, "widths")))
         decay = rational(part(data, "decay"))
-        require(0 < decay < 1 and 1 <= len(widths) < 1000 and 0 <= min(widths) <= max(widths) <= 10**6, "noise that carries has widths")
+        require(
+            0 < decay < 1 and 1 <= len(widths) < 1000 and 0 <= min(widths) <= max(widths) <= 10**6,
+            "noise that carries has widths",
+        )
         return Carried(decay, widths)
     dimension = integer(data, "dimension", 1)
     if law == "independent":
@@ -1193,7 +1310,10 @@ def canonical_law(data: Any) -> Canonical:
     require(part(data, "noise") == "canonical", "noise is of an unknown kind")
     level = level_of(part(data, "level", dict))
     require(level.family in ("approx", "gaussian", "knots"), "canonical noise has a concave level")
-    require(level.exponent > 0 or level.ratio > 1 or level.delta > 0 or level.size > 0 or level.knots, "noise over all integers hides not everything")
+    require(
+        level.exponent > 0 or level.ratio > 1 or level.delta > 0 or level.size > 0 or level.knots,
+        "noise over all integers hides not everything",
+    )
     return Canonical(level, integer(data, "step", 1))
 
 
@@ -1229,7 +1349,10 @@ class NoisyLine:
         outputs = [value - (self.line.first or 0)]
         if self.remap == "best":
             outputs = self.preimage(outputs[0])
-        low, high = (self.line.clamp((self.line.first or 0) + min(max(end, first), last)) for end in (min(outputs) - half, max(outputs) + half))
+        low, high = (
+            self.line.clamp((self.line.first or 0) + min(max(end, first), last))
+            for end in (min(outputs) - half, max(outputs) + half)
+        )
         return min(low, value), max(high, value)
 
     def preimage(self, place: int) -> list[int]:
@@ -1263,7 +1386,7 @@ class NoisyLine:
             return min(max(s, low), high)
 
         inner = wide + 1
-        near = {o for o in range(-period, inner + 1)} | {o for o in range(last - inner, last + period + 1)} | {place}
+        near = set(range(-period, inner + 1)) | set(range(last - inner, last + period + 1)) | {place}
         found = [o for o in near if -period <= o <= last + period and o + shift(o) == place]
         return found or [min(max(place, 0), last)]
 
@@ -1286,7 +1409,10 @@ class Chains:
     """Runs of equal starts: (x, how many)."""
 
     def prove(self, space: Any, level: Level) -> None:
-        require(space == self.line and level == self.level and self.line.reach == 1, "the chains are made for another range or level")
+        require(
+            space == self.line and level == self.level and self.line.reach == 1,
+            "the chains are made for another range or level",
+        )
         require(level.family in ("approx", "gaussian", "knots"), "chains have a concave level")
         for (x, _), (y, _) in pairwise(self.starts):
             if y > x:
@@ -1355,13 +1481,20 @@ class Table:
     def prove(self, space: Any, level: Level) -> None:
         require(space == self.line, "the table is made for another range or sensitivity")
         n = self.line.points
-        prove_edges(self.rows, self.total, ((i, j, level) for i in range(n) for j in range(i + 1, min(n, i + self.line.reach + 1))))
+        prove_edges(
+            self.rows,
+            self.total,
+            ((i, j, level) for i in range(n) for j in range(i + 1, min(n, i + self.line.reach + 1))),
+        )
 
     def interval(self, value: int, confidence: Fraction) -> tuple[int, int]:
         first, rest = self.line.first or 0, float(1 - confidence) / 2 * (1 - 1e-9)
         place = value - first
-        accepted = [first + i for i, row in enumerate(self.rows)
-                    if sum(row[: place + 1]) > rest * self.total and sum(row[place:]) > rest * self.total]
+        accepted = [
+            first + i
+            for i, row in enumerate(self.rows)
+            if sum(row[: place + 1]) > rest * self.total and sum(row[place:]) > rest * self.total
+        ]
         return min([value, *accepted]), max([value, *accepted])
 
 
@@ -1376,9 +1509,14 @@ class Blocks:
     total: int
 
     def prove(self, space: Any, level: Level) -> None:
-        require(isinstance(space, Line) and 0 < self.no < len(self.rows), "blocks are about an integer, on both sides of a border")
+        require(
+            isinstance(space, Line) and 0 < self.no < len(self.rows),
+            "blocks are about an integer, on both sides of a border",
+        )
         n, apart = len(self.rows), -(-space.reach // self.width)
-        prove_edges(self.rows, self.total, ((i, j, level) for i in range(n) for j in range(i + 1, min(n, i + apart + 1))))
+        prove_edges(
+            self.rows, self.total, ((i, j, level) for i in range(n) for j in range(i + 1, min(n, i + apart + 1)))
+        )
 
 
 @dataclass(frozen=True)
@@ -1398,14 +1536,20 @@ class NoisyTables:
     laws: tuple[Independent, ...]
 
     def prove(self, space: Any, level: Level) -> None:
-        require(isinstance(space, Tables) and space.sizes == tuple(law.dimension for law in self.laws), "the noise is for tables of other sizes")
+        require(
+            isinstance(space, Tables) and space.sizes == tuple(law.dimension for law in self.laws),
+            "the noise is for tables of other sizes",
+        )
         singles = [law.single for law in self.laws]
         if all(isinstance(s, Gaussian) for s in singles):
             require(len({s.discrete for s in singles}) == 1, "Gaussian noise of two kinds is not added up")
             squares = space.squares([s.variance for s in singles])
             require(keeps_gaussian(level, squares, singles[0].discrete), "the Gaussian noise does not keep the level")
             return
-        require(not space.centred and all(isinstance(s, Layers | NoNoise) for s in singles), "noise of these kinds is not added up")
+        require(
+            not space.centred and all(isinstance(s, Layers | NoNoise) for s in singles),
+            "noise of these kinds is not added up",
+        )
         falls = [(s.decay, table.l1) for s, table in zip(singles, space.lattices(), strict=True)]
         require(keeps(level, falls), "the noise falls too fast for the level")
 
@@ -1420,12 +1564,17 @@ class Contest:
     @staticmethod
     def of(data: Any) -> Contest:
         kind, tallies = part(data, "contest"), space_of(part(data, "tallies", dict), Tallies)
-        require(kind in ("votes", "ranks") and 2 <= tallies.cells <= 1000, "a contest is of votes or ranks, among several")
+        require(
+            kind in ("votes", "ranks") and 2 <= tallies.cells <= 1000, "a contest is of votes or ranks, among several"
+        )
         if kind == "votes":
             return Contest(tallies, None)
         share, values = rational(part(data, "q")), part(data, "values", list)
         fits = 0 < share < 1 and share.denominator <= 1000 and len(values) == tallies.cells
-        require(fits and all(isinstance(v, int | float) for v in values) and all(a < b for a, b in pairwise(values)), "a quantile has candidates in order")
+        require(
+            fits and all(isinstance(v, int | float) for v in values) and all(a < b for a, b in pairwise(values)),
+            "a quantile has candidates in order",
+        )
         return Contest(tallies, share)
 
     @property
@@ -1455,7 +1604,10 @@ class Powers:
         require(self.pure.pure and keeps(self.pure, [(self.decay, steps)]), "the decay is not within the pure level")
         require(implies(self.pure, level), "the pure level does not imply the level")
         if self.kind == "nearest-choice":
-            require((self.contest.tallies.cells - 1) * self.decay <= 1, "wrong answers may have too much probability together")
+            require(
+                (self.contest.tallies.cells - 1) * self.decay <= 1,
+                "wrong answers may have too much probability together",
+            )
         if self.kind == "three-ranks":
             fits = self.contest.share is not None and self.contest.tallies.cells == 3
             require(fits and self.decay + self.decay**2 <= 1, "three ranks are private where b + b^2 is at most 1")
@@ -1480,14 +1632,22 @@ class ChoiceTable:
             return prove_edges(rows, total, edges)
         folded = self.kind == "folded-table"
         if folded:
-            require(tallies.neighbours == "add-remove" and tallies.rows_each == 1, "tallies are folded where single rows come and go")
+            require(
+                tallies.neighbours == "add-remove" and tallies.rows_each == 1,
+                "tallies are folded where single rows come and go",
+            )
         else:
             require(tallies.neighbours == "replace", "a table of more rows than declared would not be protected")
         require(len(self.rows) <= 2500, "the table is larger than any that is written")
         points = list(_listed(tallies, folded))
         require(len(points) == len(self.rows), "the table has not a row for every tally")
         place = {tally: i for i, tally in enumerate(points)}
-        edges = ((i, place[other], level) for tally, i in place.items() for other in tallies.neighbours_of(tally) if place.get(other, -1) > i)
+        edges = (
+            (i, place[other], level)
+            for tally, i in place.items()
+            for other in tallies.neighbours_of(tally)
+            if place.get(other, -1) > i
+        )
         return prove_edges(self.rows, total, edges)
 
 
@@ -1495,20 +1655,24 @@ def _listed(tallies: Tallies, folded: bool) -> Iterator[tuple[int, ...]]:
     """Section 6.6: tallies of at most so many rows; or those of which no two cells hold more together."""
     require(tallies.cells <= 12, "the table is larger than any that is written")
     if folded:
+
         def longer(tally: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             if len(tally) == tallies.cells:
                 yield tally
                 return
             for count in range(tallies.rows - max(tally, default=0) + 1):
                 yield from longer((*tally, count))
+
         count = longer(())
     else:
+
         def sums(tally: tuple[int, ...], left: int) -> Iterator[tuple[int, ...]]:
             if len(tally) == tallies.cells:
                 yield tally
                 return
             for count in range(left + 1):
                 yield from sums((*tally, count), left - count)
+
         count = sums((), tallies.rows)
     for number, tally in enumerate(count):
         require(number < 2500, "the table is larger than any that is written")
@@ -1562,11 +1726,20 @@ class Keys:
     spent: tuple[Level, ...]
 
     def prove(self, space: Any, level: Level) -> None:
-        fits = isinstance(space, Holders) and (self.noise is None) == (space.numbers is None) and len(self.spent) == (1 if self.noise is None else 2)
-        require(fits and not (self.border is not None and self.noise is not None), "these keys and numbers are not those that are asked for")
+        fits = (
+            isinstance(space, Holders)
+            and (self.noise is None) == (space.numbers is None)
+            and len(self.spent) == (1 if self.noise is None else 2)
+        )
+        require(
+            fits and not (self.border is not None and self.noise is not None),
+            "these keys and numbers are not those that are asked for",
+        )
         require(level.family in ("approx", "approx-gaussian"), "keys are found at levels with a delta")
         require(self._sum_within(level), "keys and numbers together spend more than the level")
-        require(self._composed(space.changes, self.spent[0]), "the keys that one neighbour changes together break the level")
+        require(
+            self._composed(space.changes, self.spent[0]), "the keys that one neighbour changes together break the level"
+        )
         if self.noise is not None:
             alone = isinstance(self.noise, Independent) or (self.noise.dimension == 1 == space.changes)
             require(alone, "numbers of several keys need noise of their own each")
@@ -1578,7 +1751,11 @@ class Keys:
             return fits and sum(s.size**2 for s in self.spent) <= level.size**2 and self.spent[0].delta <= level.delta
         if any(s.family != "approx" for s in self.spent) or sum(s.delta for s in self.spent) > level.delta:
             return False
-        total = Level("approx", sum((s.exponent for s in self.spent), Fraction(0)), math.prod((s.ratio for s in self.spent), start=Fraction(1)))
+        total = Level(
+            "approx",
+            sum((s.exponent for s in self.spent), Fraction(0)),
+            math.prod((s.ratio for s in self.spent), start=Fraction(1)),
+        )
         return at_most(total, level)
 
     def _composed(self, changes: int, level: Level) -> bool:
@@ -1592,7 +1769,11 @@ class Keys:
                 return squares <= level.size**2 and rest >= 1 - level.delta
             if level.family != "approx":
                 return False
-            return proved(lambda digits: (Enclosure.of(1, digits) - gaussian_delta(squares, level, digits)) * rest - (1 - level.delta))
+            return proved(
+                lambda digits: (
+                    (Enclosure.of(1, digits) - gaussian_delta(squares, level, digits)) * rest - (1 - level.delta)
+                )
+            )
         if level.family != "approx" or step.family != "approx" or step.delta <= 0:
             return False
         if changes == 1:
@@ -1606,6 +1787,7 @@ class Keys:
             def slack(digits: int, i: int = i) -> Enclosure:
                 def power(n: int) -> Enclosure:
                     return (step.epsilon(digits + changes) * n).exp()
+
                 terms = [(power(changes - t) - power(changes - 2 * i + t)) * comb(changes, t) for t in range(i)]
                 whole = ((step.growth(digits + changes) + 1).ln() * changes).exp()
                 delta = sum(terms[1:], terms[0]) / whole
@@ -1625,7 +1807,10 @@ class TierSums:
 
     def prove(self, space: Any, level: Level) -> None:
         summed = [t for some in self.parts for t in some]
-        require(space == self.tiers and len(set(summed)) == len(summed), "the sums are not of these tiers, each in one at most")
+        require(
+            space == self.tiers and len(set(summed)) == len(summed),
+            "the sums are not of these tiers, each in one at most",
+        )
         for some, law in zip(self.parts, self.laws, strict=True):
             law.prove(self.tiers.together(some), share_of(level, self.tiers.decay_power(some)))
 
@@ -1667,35 +1852,50 @@ def share_of(level: Level, share: Fraction) -> Level:
     return Level("approx", Fraction(0), max(Fraction(1), Fraction((level.epsilon(60) * share).exp().low)))
 
 
+def line_mechanism(kind: str, data: Any) -> Any:
+    """A mechanism for one integer on a line."""
+    line, prior = space_of(part(data, "line", dict), Line), part(data, "prior")
+    loss = part(data, "loss", str)
+    require(
+        loss in ("absolute", "squared", "zero-one") or re.fullmatch("within [0-9]{1,15}", loss), "a loss is unknown"
+    )
+    require(prior is None or (isinstance(prior, list) and len(prior) == line.points), "a prior lists every point")
+    if kind == "line.noise":
+        remap, noise = part(data, "remap"), part(data, "noise")
+        require(
+            remap in ("best", "cut", "none") and (line.first is not None or (remap == "none" and prior is None)),
+            "an unbounded number is released as it is",
+        )
+        if noise == "layers":
+            law: Any = Layers(rational(part(data, "decay")), integer(data, "period", 1), integer(data, "upper", 1))
+            require(0 < law.decay < 1 and law.upper <= law.period <= 2**62, "layers have a decay between 0 and 1")
+        elif noise == "canonical":
+            law = canonical_law(data)
+        else:
+            require(noise == "gaussian" and data.get("law") in ("rounded", "discrete"), "noise is of an unknown kind")
+            law = gaussian_law(data, data["law"] == "discrete")
+        return NoisyLine(line, law, remap, loss, prior)
+    if kind == "line.chains":
+        starts = part(data, "starts", list)
+        runs = [tuple(run) for run in starts if isinstance(run, list) and len(run) == 2]
+        fits = len(runs) == len(starts) and all(
+            isinstance(x, int | float) and 0 <= x <= 1 and is_whole(n) and n > 0 for x, n in runs
+        )
+        require(fits and sum(n for _, n in runs) == line.points - 1, "there is a chain for every threshold")
+        return Chains(line, level_of(part(data, "level", dict)), tuple(runs))
+    total = total_of_bits(part(data, "bits"))
+    require(
+        line.points <= 1500 and len(part(data, "weights", list)) == line.points,
+        "a table has a row for every point",
+    )
+    return Table(line, weights_of(data["weights"], line.points, total), total)
+
+
 def mechanism_of(data: Any) -> Any:
     """A mechanism on integers, from its JSON (section 6)."""
     kind = part(data, "kind", str)
     if kind in ("line.noise", "line.chains", "line.table"):
-        line, prior = space_of(part(data, "line", dict), Line), part(data, "prior")
-        loss = part(data, "loss", str)
-        require(loss in ("absolute", "squared", "zero-one") or re.fullmatch("within [0-9]{1,15}", loss), "a loss is unknown")
-        require(prior is None or (isinstance(prior, list) and len(prior) == line.points), "a prior lists every point")
-        if kind == "line.noise":
-            remap, noise = part(data, "remap"), part(data, "noise")
-            require(remap in ("best", "cut", "none") and (line.first is not None or (remap == "none" and prior is None)), "an unbounded number is released as it is")
-            if noise == "layers":
-                law: Any = Layers(rational(part(data, "decay")), integer(data, "period", 1), integer(data, "upper", 1))
-                require(0 < law.decay < 1 and law.upper <= law.period <= 2**62, "layers have a decay between 0 and 1")
-            elif noise == "canonical":
-                law = canonical_law(data)
-            else:
-                require(noise == "gaussian" and data.get("law") in ("rounded", "discrete"), "noise is of an unknown kind")
-                law = gaussian_law(data, data["law"] == "discrete")
-            return NoisyLine(line, law, remap, loss, prior)
-        if kind == "line.chains":
-            starts = part(data, "starts", list)
-            runs = [tuple(run) for run in starts if isinstance(run, list) and len(run) == 2]
-            fits = len(runs) == len(starts) and all(isinstance(x, int | float) and 0 <= x <= 1 and is_whole(n) and n > 0 for x, n in runs)
-            require(fits and sum(n for _, n in runs) == line.points - 1, "there is a chain for every threshold")
-            return Chains(line, level_of(part(data, "level", dict)), tuple(runs))
-        total = total_of_bits(part(data, "bits"))
-        require(line.points <= 1500 == 1500 and len(part(data, "weights", list)) == line.points, "a table has a row for every point")
-        return Table(line, weights_of(data["weights"], line.points, total), total)
+        return line_mechanism(kind, data)
     if kind == "yes or no by blocks":
         total = total_of_bits(part(data, "bits"))
         first, width, no = integer(data, "first_yes"), integer(data, "width", 1), integer(data, "no", 0)
@@ -1716,29 +1916,46 @@ def mechanism_of(data: Any) -> Any:
         fits = 1 <= len(targets) <= 300 and all(isinstance(t, list) and len(t) == 3 and is_whole(t[1]) for t in targets)
         require(fits, "choices by ranks are a list of shares, shifts and decays")
         pairs = tuple((rational(q), rational(b)) for q, _, b in targets)
-        require(all(0 < q < 1 and q.denominator <= 1000 and 0 < b < 1 for q, b in pairs), "a choice by ranks has a share and a decay")
+        require(
+            all(0 < q < 1 and q.denominator <= 1000 and 0 < b < 1 for q, b in pairs),
+            "a choice by ranks has a share and a decay",
+        )
         return RankChoices(integer(data, "cells", 2), pairs)
     if kind == "keys.kept":
         law, border = part(data, "law", dict), part(data, "border")
         step, lost = level_of(part(law, "level", dict)), rational(part(law, "lost"))
-        require((0 < lost < 1) if step.family == "gaussian" else (step.family == "approx" and lost == 0 and step.delta > 0), "a key is released at a level with a delta")
+        require(
+            (0 < lost < 1) if step.family == "gaussian" else (step.family == "approx" and lost == 0 and step.delta > 0),
+            "a key is released at a level with a delta",
+        )
         require(border is None or (is_whole(border) and 1 <= border <= 10**7), "the border of counts is a whole number")
         noise = None if part(data, "noise") is None else noise_of(data["noise"])
         return Keys(step, lost, border, noise, tuple(level_of(level) for level in part(data, "spent", list)))
     if kind == "tiers.sums":
-        tiers, parts = space_of(part(data, "tiers", dict), Tiers), [tuple(whole_numbers(p)) for p in part(data, "parts", list)]
+        tiers, parts = (
+            space_of(part(data, "tiers", dict), Tiers),
+            [tuple(whole_numbers(p)) for p in part(data, "parts", list)],
+        )
         laws = tuple(mechanism_of(law) for law in part(data, "laws", list))
         fits = len(parts) == len(laws) and all(p and all(0 <= t < len(tiers.lines) for t in p) for p in parts)
-        require(fits and all(isinstance(law, NoisyLine | Chains | Table | Blocks) for law in laws), "sums are of tiers, each with a law")
+        require(
+            fits and all(isinstance(law, NoisyLine | Chains | Table | Blocks) for law in laws),
+            "sums are of tiers, each with a law",
+        )
         return TierSums(tiers, tuple(parts), laws)
     if kind == "tiers.table":
         total = total_of_bits(part(data, "bits"))
-        return TierTable(space_of(part(data, "window", dict), Tiers), weights_of(part(data, "weights"), 2, total), total)
+        return TierTable(
+            space_of(part(data, "window", dict), Tiers), weights_of(part(data, "weights"), 2, total), total
+        )
     if kind == "tables.noise":
         laws = tuple(noise_of(law) for law in part(data, "laws", list))
-        require(1 <= len(laws) <= 4096 and all(isinstance(law, Independent) for law in laws), "noise on tables has a law for each")
+        require(
+            1 <= len(laws) <= 4096 and all(isinstance(law, Independent) for law in laws),
+            "noise on tables has a law for each",
+        )
         return NoisyTables(laws)
-    require(kind == "vector.noise", f"a mechanism is of an unknown kind")
+    require(kind == "vector.noise", "a mechanism is of an unknown kind")
     return Vector(noise_of(data))
 
 
@@ -1768,10 +1985,14 @@ UNIT = re.compile(
     r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>[0-9]{1,13}) rows? each"
     r"(?:, chosen before any condition|, chosen for each question)?"
     r"(?:, at most (?P<groups>[0-9]{1,13}) groups? each)?(?:, at most (?P<group>[0-9]{1,13}) rows? each in a group)?)"
-    r"(?:, at most (?P<most>[0-9]{1,13}))?(?P<tiers>; .*)?", re.ASCII)
+    r"(?:, at most (?P<most>[0-9]{1,13}))?(?P<tiers>; .*)?",
+    re.ASCII,
+)
 TIER = re.compile(
     r"; at most (?P<most>[0-9]{1,13}) with (?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") are promised "
-    r"(?P<promised>[^ ;]{1,40}) of (?P<whole>[^ ;]{1,40})", re.ASCII)
+    r"(?P<promised>[^ ;]{1,40}) of (?P<whole>[^ ;]{1,40})",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True)
@@ -1819,7 +2040,12 @@ class Asked:
     def tallies(self, cells: int) -> Tallies:
         require(self.most_rows is not None, "this question needs a stated number of rows")
         keyed = "by" in self.question
-        return Tallies(cells, self.most_rows or 0, "add-remove" if keyed else "replace" if self.replace else "add-remove", 1 if keyed else self.rows_each)
+        return Tallies(
+            cells,
+            self.most_rows or 0,
+            "add-remove" if keyed else "replace" if self.replace else "add-remove",
+            1 if keyed else self.rows_each,
+        )
 
 
 OF_PEOPLE = ("left_out", "share_left_out", "rows_per_person")
@@ -1829,7 +2055,10 @@ def asked(content: Any) -> Asked:
     question, unit = part(content, "question", dict), part(content, "unit", str)
     part(question, "question", str)
     match = UNIT.fullmatch(unit)
-    require(match and part(content, "neighbours") in ("add-remove", "replace"), "the unit or the adjacency is not written as Utmost writes it")
+    require(
+        match and part(content, "neighbours") in ("add-remove", "replace"),
+        "the unit or the adjacency is not written as Utmost writes it",
+    )
     assert match
     number = {name: None if match[name] is None else int(match[name]) for name in ("each", "groups", "group", "most")}
     tiers, at = [], 0
@@ -1842,18 +2071,36 @@ def asked(content: Any) -> Asked:
         tiers.append((int(tier["most"]), promised / whole))
         at = tier.end()
     require(number["each"] != 0 and (not tiers or number["most"] is not None), "the unit is none")
-    require(question.get("of", "rows") in ("rows", "people") and (question.get("of") != "people" or match["id"]), "people are counted where the unit is a row")
+    require(
+        question.get("of", "rows") in ("rows", "people") and (question.get("of") != "people" or match["id"]),
+        "people are counted where the unit is a row",
+    )
     level = level_of(part(content, "privacy", dict))
-    require(level != Level("approx") and level != Level("gaussian") and level != Level("zcdp"), "a level of 0 releases nothing")
-    return Asked(question, bool(match["id"]), number["each"] or 1, number["groups"], number["group"], number["most"],
-                 tuple(tiers), content["neighbours"] == "replace", level)
+    require(
+        level != Level("approx") and level != Level("gaussian") and level != Level("zcdp"),
+        "a level of 0 releases nothing",
+    )
+    return Asked(
+        question,
+        bool(match["id"]),
+        number["each"] or 1,
+        number["groups"],
+        number["group"],
+        number["most"],
+        tuple(tiers),
+        content["neighbours"] == "replace",
+        level,
+    )
 
 
 def steps_of(question: Mapping[str, Any]) -> tuple[int, int, Fraction]:
     """The ends of a clamped column in steps of its grid, and the grid."""
     low, high, grid = (rational(part(question, name)) for name in ("lower", "upper", "grid"))
     fits = grid > 0 and low <= high and (low / grid).denominator == (high / grid).denominator == 1
-    require(fits and max(abs(low), abs(high)) < 2**48 * grid and not low == high == 0, "lower and upper are not multiples of the grid")
+    require(
+        fits and max(abs(low), abs(high)) < 2**48 * grid and not low == high == 0,
+        "lower and upper are not multiples of the grid",
+    )
     return int(low / grid), int(high / grid), grid
 
 
@@ -1861,8 +2108,18 @@ def columns_of(by: Any) -> list[tuple[str, str, list[Any]]]:
     """The columns of public keys: name, type and values; bins have one value fewer than edges."""
     columns = []
     for column in part(by, "columns", list):
-        fits = isinstance(column, list) and len(column) == 3 and isinstance(column[0], str) and isinstance(column[2], list)
-        kinds = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str, "bins": (int, float)}
+        fits = (
+            isinstance(column, list) and len(column) == 3 and isinstance(column[0], str) and isinstance(column[2], list)
+        )
+        kinds = {
+            "string": str,
+            "int64": int,
+            "uint64": int,
+            "double": float,
+            "bool": bool,
+            "date32[day]": str,
+            "bins": (int, float),
+        }
         fits = fits and column[1] in kinds and all(isinstance(v, kinds[column[1]]) or v is None for v in column[2])
         require(fits and column[2], "public keys are columns with their values")
         columns.append((column[0], column[1], column[2]))
@@ -1893,9 +2150,15 @@ def number_of_keys(by: Any) -> int:
     return size
 
 
-PARTS = {"count": ["count"], "sum": ["sum"], "clamped": ["clamped"], "left_out": ["left_out"],
-         "mean": ["above_lower", "below_upper"], "variance": ["lower_squares", "products", "upper_squares"],
-         "covariance": ["low_low", "low_high", "high_low", "high_high", "inside_x", "inside_y"]}
+PARTS = {
+    "count": ["count"],
+    "sum": ["sum"],
+    "clamped": ["clamped"],
+    "left_out": ["left_out"],
+    "mean": ["above_lower", "below_upper"],
+    "variance": ["lower_squares", "products", "upper_squares"],
+    "covariance": ["low_low", "low_high", "high_low", "high_high", "inside_x", "inside_y"],
+}
 
 
 def aggregate(a: Asked) -> tuple[tuple[int, int], str, int]:
@@ -1939,25 +2202,61 @@ def covariance_unit(q: Mapping[str, Any]) -> int:
 
 def expected_spaces(a: Asked, data: Mapping[str, Any], mechanism: Any) -> list[Any]:
     """Section 7.1: the spaces that a solution for this question may have; the first one is the usual."""
-    q, name = a.question, a.question["question"]
-    by = q.get("by")
-    found = isinstance(by, dict) and "discover" in by
-    if found or name == "keys":
+    name, by = a.question["question"], a.question.get("by")
+    if (isinstance(by, dict) and "discover" in by) or name == "keys":
         return [found_space(a)]
     if a.tiers:
         return [tiers_space(a)]
     if name in PARTS:
-        (low, high), moves, sensitivity = aggregate(a)
-        if by is None:
-            ends = (None, None) if a.most_rows is None else (a.most_rows * low, a.most_rows * high)
-            if len(PARTS[name]) > 1:
-                return [Lattice(len(PARTS[name]), moves, sensitivity * a.rows_each, *ends)]
-            line = a.line(low, high)
-            return [line if "unbiased" in q else Lattice(1, "any", line.reach, line.first, line.last)]
-        size = number_of_keys(by)
-        each, in_group = bounds_by_keys(a, size)
-        ends = (None, None) if a.most is None else (a.most * in_group * low, a.most * in_group * high)
-        return [Lattice(len(PARTS[name]) * size, moves, sensitivity * each, *ends, sensitivity * in_group if in_group < each else None)]
+        return [number_space(a)]
+    if name in ("majority", "threshold", "plurality", "top") or (name == "quantile" and "one" in a.question):
+        return [choice_space(a, data, mechanism)]
+    if name == "quantile" and "shares" not in a.question:
+        return [a.tallies(len(part(a.question, "candidates", list)))]
+    return cell_spaces(a, data)
+
+
+def number_space(a: Asked) -> Line | Lattice:
+    """Of counts, sums, means, variances and covariances: of the whole table, or by public keys."""
+    name, by = a.question["question"], a.question.get("by")
+    (low, high), moves, sensitivity = aggregate(a)
+    if by is None:
+        ends = (None, None) if a.most_rows is None else (a.most_rows * low, a.most_rows * high)
+        if len(PARTS[name]) > 1:
+            return Lattice(len(PARTS[name]), moves, sensitivity * a.rows_each, *ends)
+        line = a.line(low, high)
+        return line if "unbiased" in a.question else Lattice(1, "any", line.reach, line.first, line.last)
+    require(name not in ("covariance", "clamped", "left_out"), "this question is not asked by keys")
+    size = number_of_keys(by)
+    each, in_group = bounds_by_keys(a, size)
+    ends = (None, None) if a.most is None else (a.most * in_group * low, a.most * in_group * high)
+    bound = sensitivity * in_group if in_group < each else None
+    return Lattice(len(PARTS[name]) * size, moves, sensitivity * each, *ends, bound)
+
+
+def choice_space(a: Asked, data: Mapping[str, Any], mechanism: Any) -> Any:
+    """Of yes or no, winners, lists, and quantiles by ranks."""
+    q, name, keyed = a.question, a.question["question"], a.question.get("by") is not None
+    if name in ("majority", "threshold"):
+        ends = (-1, 1) if name == "majority" else (0, 1)
+        require(a.most is not None, "yes or no is asked of a stated number of rows")
+        return a.line(*ends, 1, False) if keyed else a.line(*ends)
+    if name != "quantile":
+        return a.tallies(len(labels_of(part(q, "candidates"))))
+    rows = min(2**38, a.most_rows if a.most_rows is not None else 2**38)
+    neighbours, each = ("add-remove", 1) if keyed else ("replace" if a.replace else "add-remove", a.rows_each)
+    tallies = Tallies(candidates_of(q)[0], rows, neighbours, each)
+    if not isinstance(mechanism, NoisyTables):
+        return tallies
+    sizes = [integer(data, "branching", 2)]
+    while sizes[-1] < tallies.cells:
+        sizes.append(sizes[-1] * sizes[0])
+    return Tables(tuple(sizes), "any" if neighbours == "add-remove" else "exchange", min(each, max(rows, 1)), rows)
+
+
+def cell_spaces(a: Asked, data: Mapping[str, Any]) -> list[Any]:
+    """Of counts of cells, and sums of them."""
+    q, name = a.question, a.question["question"]
     if name == "histogram":
         cells = len(histogram_names(q))
         everything = q.get("other") is not None and q.get("where") is None and cells > 1
@@ -1971,34 +2270,16 @@ def expected_spaces(a: Asked, data: Mapping[str, Any], mechanism: Any) -> list[A
         require(a.replace and a.rows_each == 1, "a share is among a public number of rows, which are replaced")
         return [Line(0, integer(q, "among", 1), 1)]
     if name == "counts":
-        cells = len(part(q, "conditions", dict))
-        spaces: list[Any] = [a.counts(cells, "cube" if a.replace else "one-way"), a.counts(cells), a.counts(cells, "one-way")]
-        return [*spaces, a.counts(cells, "sum-zero")] if a.replace and not a.people else spaces
+        cells, complete = len(part(q, "conditions", dict)), a.replace and not a.people and q.get("total") != "noisy"
+        every = ["cube" if a.replace else "one-way", None, "one-way", *(["sum-zero"] if complete else [])]
+        return [a.counts(cells, moves) for moves in every]
     if name == "cdf":
         cells = len(part(q, "edges", list))
         return [a.counts(cells), a.counts(cells, "one-way")]
     if name == "ranges":
         return [a.counts(len(part(q, "edges", list)) - 1)]
-    if name == "quantile" and "one" not in q and "shares" in q:
-        return [a.counts(len(part(q, "candidates", list)))]
-    if name in ("majority", "threshold"):
-        ends = (-1, 1) if name == "majority" else (0, 1)
-        return [a.line(*ends, 1, False) if by is not None else a.line(*ends)]
     if name == "quantile":
-        if "one" not in q:
-            return [a.tallies(len(part(q, "candidates", list)))]
-        rows = min(2**38, a.most_rows if a.most_rows is not None else 2**38)
-        keyed = by is not None
-        tallies = Tallies(candidates_of(q)[0], rows, "replace" if a.replace and not keyed else "add-remove", 1 if keyed else a.rows_each)
-        if isinstance(mechanism, NoisyTables):
-            branching, sizes = integer(data, "branching", 2), [integer(data, "branching", 2)]
-            while sizes[-1] < tallies.cells:
-                sizes.append(sizes[-1] * branching)
-            moves = "any" if tallies.neighbours == "add-remove" else "exchange"
-            return [Tables(tuple(sizes), moves, min(tallies.rows_each, max(tallies.rows, 1)), tallies.rows)]
-        return [tallies]
-    if name in ("plurality", "top"):
-        return [a.tallies(len(labels_of(part(q, "candidates"))))]
+        return [a.counts(len(part(q, "candidates", list)))]
     if name == "marginals":
         return [marginal_tables(a, data).space]
     require(name == "hierarchy", f"the question {name!r} is not known here")
@@ -2025,7 +2306,9 @@ def found_space(a: Asked) -> Holders:
 
 def tiers_space(a: Asked) -> Tiers:
     name, (low, high) = a.question["question"], (-1, 1) if a.question["question"] == "majority" else (0, 1)
-    require(name in ("count", "majority", "threshold") and "by" not in a.question, "this question is not asked of tiers")
+    require(
+        name in ("count", "majority", "threshold") and "by" not in a.question, "this question is not asked of tiers"
+    )
     sizes, shares = [size for size, _ in a.tiers], [str(share) for _, share in a.tiers]
     rest = (a.most or 0) - sum(sizes)
     require(rest >= 0, "the tiers have more members than there are")
@@ -2060,7 +2343,10 @@ def labels_of(values: Any) -> list[Any]:
 
 def histogram_names(q: Mapping[str, Any]) -> list[str]:
     categories, other = part(q, "categories", list), q.get("other")
-    require(1 <= len(categories) <= 2 and all(isinstance(c, list) and len(c) == 2 for c in categories), "a histogram is over one column or two")
+    require(
+        1 <= len(categories) <= 2 and all(isinstance(c, list) and len(c) == 2 for c in categories),
+        "a histogram is over one column or two",
+    )
     lists = [[*map(str, labels_of(values)), *([] if other is None else [str(other)])] for _, values in categories]
     names = [", ".join(label) for label in product(*lists)]
     require(len(set(names)) == len(names), "two cells have one name")
@@ -2078,17 +2364,26 @@ def candidates_of(q: Mapping[str, Any]) -> tuple[int, Callable[[int], Any], Call
     """The number of candidates of a quantile, the candidate at a place, and what lies halfway to the next."""
     if "candidates" in q:
         values = part(q, "candidates", list)
-        require(all(type(v) in (int, float) for v in values) and all(x < y for x, y in pairwise(values)), "candidates are numbers in order")
+        require(
+            all(type(v) in (int, float) for v in values) and all(x < y for x, y in pairwise(values)),
+            "candidates are numbers in order",
+        )
         return len(values), lambda place: values[place], lambda place: values[place] / 2 + values[place + 1] / 2
     low, high, step = (rational(part(q, name)) for name in ("lower", "upper", "grid"))
     require(low < high and 0 < step <= high - low, "candidates lie between bounds")
-    return int((high - low) / step) + 1, lambda place: plain(low + place * step), lambda place: float(low + (place + Fraction(1, 2)) * step)
+    return (
+        int((high - low) / step) + 1,
+        lambda place: plain(low + place * step),
+        lambda place: float(low + (place + Fraction(1, 2)) * step),
+    )
 
 
 def between(q: Mapping[str, Any], low: int, high: int) -> list[Any]:
     """The values that are rounded to the candidates from one place to another; whole numbers for a whole column."""
     size, value, halfway = candidates_of(q)
-    first, last = (rational(q[name]) if name in q else rational(value(at)) for name, at in (("lower", 0), ("upper", size - 1)))
+    first, last = (
+        rational(q[name]) if name in q else rational(value(at)) for name, at in (("lower", 0), ("upper", size - 1))
+    )
     least = plain(first) if low == 0 else halfway(low - 1)
     most = plain(last) if high == size - 1 else halfway(high)
     if not q.get("whole") or math.ceil(least) > math.floor(most):
@@ -2116,7 +2411,10 @@ class Estimator:
 
 
 def _sets(text: str) -> tuple[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]]:
-    require(re.fullmatch(r"[0-9]{1,7}(,[0-9]{1,7})*(\|([0-9]{1,3}c?(,[0-9]{1,3}c?)*)?)+", text, re.ASCII), "tables are not written as sizes and columns")
+    require(
+        re.fullmatch(r"[0-9]{1,7}(,[0-9]{1,7})*(\|([0-9]{1,3}c?(,[0-9]{1,3}c?)*)?)+", text, re.ASCII),
+        "tables are not written as sizes and columns",
+    )
     first, *rest = text.split("|")
     tables = []
     for word in rest:
@@ -2133,11 +2431,22 @@ def marginal_tables(a: Asked, data: Mapping[str, Any]) -> Estimator:
     text = "|".join([",".join(map(str, shape)), *(",".join(map(str, table)) for table in wanted)])
     strategy_shape, strategy = _sets(part(data, "strategy", str))
     grain = integer(data, "grain", 1)
-    require(data.get("workload") == text and strategy_shape == shape and grain <= 10**9, "the solution is for other tables")
+    require(
+        data.get("workload") == text and strategy_shape == shape and grain <= 10**9, "the solution is for other tables"
+    )
     reach, upper = a.moved, a.most_rows
     if any(centred for _, centred in strategy):
-        space = Tables.of({"integers": "centred tables", "shape": list(shape), "tables": [[list(c), list(d)] for c, d in strategy],
-                           "moves": a.moves, "reach": reach, "upper": upper, "grain": grain})
+        space = Tables.of(
+            {
+                "integers": "centred tables",
+                "shape": list(shape),
+                "tables": [[list(c), list(d)] for c, d in strategy],
+                "moves": a.moves,
+                "reach": reach,
+                "upper": upper,
+                "grain": grain,
+            }
+        )
     else:
         sizes = [math.prod(shape[i] for i in columns) for columns, _ in strategy]
         space = Tables(tuple(sizes), a.moves, reach * grain, None if upper is None else upper * grain)
@@ -2155,7 +2464,11 @@ def marginal_tables(a: Asked, data: Mapping[str, Any]) -> Estimator:
 
         def contrast(some: tuple[int, ...]) -> Mapping[tuple[int, ...], Fraction]:
             """The part of a set of columns: averaged by precision over the released tables that tell it."""
-            able = [t for t, (columns, centred) in enumerate(strategy) if set(some) <= set(columns) and set(centred) <= set(some)]
+            able = [
+                t
+                for t, (columns, centred) in enumerate(strategy)
+                if set(some) <= set(columns) and set(centred) <= set(some)
+            ]
             require(able, "a wanted table is not made of those that are released")
             precise = [1 / (variances[t] * math.prod(shape[i] for i in strategy[t][0] if i not in some)) for t in able]
             shares = [int(SCALE * p / sum(precise)) for p in precise]
@@ -2223,9 +2536,15 @@ def hierarchy_tables(a: Asked, data: Mapping[str, Any]) -> Estimator:
         tree.append(list(children.values()))
     text, grain = "|".join(",".join(map(str, level)) for level in tree), integer(data, "grain", 1)
     strategy = part(data, "strategy", str)
-    require(re.fullmatch("[0-9]{1,3}(,[0-9]{1,3})*", strategy) and data.get("workload") == text, "the solution is for another hierarchy")
+    require(
+        re.fullmatch("[0-9]{1,3}(,[0-9]{1,3})*", strategy) and data.get("workload") == text,
+        "the solution is for another hierarchy",
+    )
     released_levels = list(map(int, strategy.split(",")))
-    require(released_levels == sorted(set(released_levels)) and released_levels[-1] == len(tree), "the finest level is released")
+    require(
+        released_levels == sorted(set(released_levels)) and released_levels[-1] == len(tree),
+        "the finest level is released",
+    )
     sizes = tuple(len(nodes[level]) for level in released_levels)
     upper = None if a.most_rows is None else a.most_rows * grain
     space = Tables(sizes, a.moves, a.moved * grain, upper)
@@ -2233,7 +2552,9 @@ def hierarchy_tables(a: Asked, data: Mapping[str, Any]) -> Estimator:
 
     def wanted(released: list[list[int]], mechanism: Any) -> list[tuple[list[str], list[Fraction]]]:
         tables = dict(zip(released_levels, released, strict=True))
-        noise: dict[int, float] = {level: mean_square(law.single) for level, law in zip(released_levels, mechanism.laws, strict=True)}
+        noise: dict[int, float] = {
+            level: mean_square(law.single) for level, law in zip(released_levels, mechanism.laws, strict=True)
+        }
         if not all(noise.values()):
             noise = dict.fromkeys(noise, 1.0)
         spread = [noise[len(tree)]] * len(nodes[-1])
@@ -2287,7 +2608,11 @@ def close(stated: Any, recomputed: Any) -> bool:
     if isinstance(recomputed, tuple):
         return any(close(stated, one) for one in recomputed)
     if isinstance(recomputed, dict):
-        return isinstance(stated, dict) and stated.keys() == recomputed.keys() and all(close(stated[k], v) for k, v in recomputed.items())
+        return (
+            isinstance(stated, dict)
+            and stated.keys() == recomputed.keys()
+            and all(close(stated[k], v) for k, v in recomputed.items())
+        )
     if isinstance(recomputed, list):
         return isinstance(stated, list) and len(stated) == len(recomputed) and all(map(close, stated, recomputed))
     if isinstance(recomputed, bool | str) or recomputed is None or isinstance(stated, bool):
@@ -2327,7 +2652,9 @@ def answer_follows(a: Asked, mechanism: Any, space: Any, released: Mapping[str, 
         count, blur = whole_numbers([released["count"], released["blur"]])
         require(0 <= blur < 2**53, "what was released beside the count is a number of 53 bits")
         half, n = half_width(mechanism.noise.beyond), q["among"]
-        return Found(count / n, {"share": [min(max(float(Fraction(end, n)), 0.0), 1.0) for end in (count - half, count + half)]})
+        return Found(
+            count / n, {"share": [min(max(float(Fraction(end, n)), 0.0), 1.0) for end in (count - half, count + half)]}
+        )
     if name == "share_left_out":
         names_of(released, ("losing_rows", "losing_none"))
         losing, none = whole_numbers([released["losing_rows"], released["losing_none"]])
@@ -2341,9 +2668,15 @@ def answer_follows(a: Asked, mechanism: Any, space: Any, released: Mapping[str, 
     if name in ("marginals", "hierarchy"):
         estimator = marginal_tables(a, data) if name == "marginals" else hierarchy_tables(a, data)
         names_of(released, estimator.labels)
-        tables = [whole_numbers(released[label], size) for label, size in zip(estimator.labels, space.sizes, strict=True)]
+        tables = [
+            whole_numbers(released[label], size) for label, size in zip(estimator.labels, space.sizes, strict=True)
+        ]
         numbers = estimator.wanted(tables, mechanism)
-        return Found([{"columns": columns, "numbers": [str(x) for x in row]} for columns, row in numbers], None, ["the half widths of the tables"])
+        return Found(
+            [{"columns": columns, "numbers": [str(x) for x in row]} for columns, row in numbers],
+            None,
+            ["the half widths of the tables"],
+        )
     return choices_follow(a, space, released)
 
 
@@ -2385,7 +2718,10 @@ def sums_follow(a: Asked, mechanism: Any, space: Any, released: Mapping[str, Any
             shown = increasing(numbers)
             found.value = dict(zip(names, shown, strict=True))
             if found.intervals:
-                found.intervals = {n: [min(low, s), max(high, s)] for (n, (low, high)), s in zip(found.intervals.items(), shown, strict=True)}
+                found.intervals = {
+                    n: [min(low, s), max(high, s)]
+                    for (n, (low, high)), s in zip(found.intervals.items(), shown, strict=True)
+                }
         return found
     kind = "sum" if isinstance(space, Strategy) else "cell"
     labels = [f"{kind} {i + 1}" for i in range(space.dimension)]
@@ -2425,12 +2761,17 @@ def numbers_follow(a: Asked, mechanism: Any, space: Any, released: Mapping[str, 
     lists = [whole_numbers([released[p]] if by is None else released[p], size) for p in PARTS[name]]
     values, ends, unchecked = group_estimates(a, mechanism.noise, lists)
     if by is None:
-        return Found(values if isinstance(values, dict) else values[0], None if ends is None else {name: ends[0]}, unchecked)
+        return Found(
+            values if isinstance(values, dict) else values[0], None if ends is None else {name: ends[0]}, unchecked
+        )
     keys = keys_of(by)
     if keys is None:
         return Found(None, None, ["values by bins"])
-    return Found([[*key, value] for key, value in zip(keys, values, strict=True)],
-                 None if ends is None else keyed(keys, ends), unchecked)
+    return Found(
+        [[*key, value] for key, value in zip(keys, values, strict=True)],
+        None if ends is None else keyed(keys, ends),
+        unchecked,
+    )
 
 
 def keyed(keys: list[list[Any]], ends: list[tuple[list[Any], ...]]) -> list[Any]:
@@ -2456,23 +2797,41 @@ def group_estimates(a: Asked, noise: Any, lists: list[list[int]]) -> tuple[Any, 
         weight = aggregate(a)[2]
         counts = [(2 * (r + s) + weight) // (2 * weight) for r, s in zip(*lists, strict=True)]
         least = integer(q, "min_rows", 1, optional=True) or -math.inf
-        shown = [min(max(low + (high - low) * m, low), high) if n >= least else None for m, n in zip(shares, (max(n, 0) for n in counts), strict=True)]
+        shown = [
+            min(max(low + (high - low) * m, low), high) if n >= least else None
+            for m, n in zip(shares, (max(n, 0) for n in counts), strict=True)
+        ]
         return shown, None, ["the interval of a mean, and of its number of rows"]
     if name == "variance":
         half = (rational(q["upper"]) - rational(q["lower"])) / 2
-        relative = [min(max((4 * x * z - y * y) / (x + y + z) ** 2, 0.0), 1.0) if x + y + z > 0 else 1 / 3 for x, y, z in zip(*lists, strict=True)]
+        relative = [
+            min(max((4 * x * z - y * y) / (x + y + z) ** 2, 0.0), 1.0) if x + y + z > 0 else 1 / 3
+            for x, y, z in zip(*lists, strict=True)
+        ]
         variances = [r * float(half**2) for r in relative]
         if "by" not in q:
-            return {"variance": variances[0], "standard deviation": math.sqrt(variances[0])}, None, ["the interval of a variance, and of its number of rows"]
+            return (
+                {"variance": variances[0], "standard deviation": math.sqrt(variances[0])},
+                None,
+                ["the interval of a variance, and of its number of rows"],
+            )
         weight = aggregate(a)[2]
         least = integer(q, "min_rows", 1, optional=True) or -math.inf
         counts = [max((2 * sum(t) + weight) // (2 * weight), 0) for t in zip(*lists, strict=True)]
-        return [v if n >= least else None for v, n in zip(variances, counts, strict=True)], None, ["the interval of a variance, and of its number of rows"]
-    return covariance_values(q, [sums[0] for sums in lists]), None, ["the intervals of a covariance, and of its number of rows"]
+        return (
+            [v if n >= least else None for v, n in zip(variances, counts, strict=True)],
+            None,
+            ["the interval of a variance, and of its number of rows"],
+        )
+    return (
+        covariance_values(q, [sums[0] for sums in lists]),
+        None,
+        ["the intervals of a covariance, and of its number of rows"],
+    )
 
 
 def covariance_values(q: Mapping[str, Any], sums: list[int]) -> dict[str, float]:
-    """Section 7.3: covariance, correlation and slope from six sums, on the unit square and then in the columns' units."""
+    """Section 7.3: covariance, correlation and slope from six sums: on the unit square, then in units."""
     unit = covariance_unit(q)
     low_low, low_high, high_low, high_high, inside_x, inside_y = (Fraction(x, unit) for x in sums)
     n = low_low + low_high + high_low + high_high
@@ -2486,8 +2845,11 @@ def covariance_values(q: Mapping[str, Any], sums: list[int]) -> dict[str, float]
         correlation = min(max(float(covariance) / both, -1.0), 1.0) if both else 0.0
         slope = float(covariance / of_x) if of_x > 0 else 0.0
     steepest = float(covariance_widths(q)[0])
-    return {"covariance": float(covariance) * width * height, "correlation": correlation,
-            "slope": min(max(slope, -steepest), steepest) * (height / width)}
+    return {
+        "covariance": float(covariance) * width * height,
+        "correlation": correlation,
+        "slope": min(max(slope, -steepest), steepest) * (height / width),
+    }
 
 
 def plain_step(x: int, step: Fraction) -> int | float:
@@ -2517,7 +2879,9 @@ def one_number(a: Asked, mechanism: Any, space: Line, released: Mapping[str, Any
     if space.first is None and name in ("count", "left_out"):
         low, high = max(low, 0), max(high, 0)
     roundings = roundings_of_sum(a) if name == "sum" else [Fraction(0)]
-    return Found(plain(number * step), {name: tuple([plain(low * step - r), plain(high * step + r)] for r in roundings)})
+    return Found(
+        plain(number * step), {name: tuple([plain(low * step - r), plain(high * step + r)] for r in roundings)}
+    )
 
 
 def tiers_follow(a: Asked, mechanism: Any, space: Tiers, released: Mapping[str, Any]) -> Found:
@@ -2531,7 +2895,9 @@ def tiers_follow(a: Asked, mechanism: Any, space: Tiers, released: Mapping[str, 
         first, last = space.lines[t].first or 0, space.lines[t].last or 0
         low, high, guess = low + first, high + last, guess + (first + last) // 2
     for law, number in zip(mechanism.laws, numbers, strict=True):
-        require(a.question.get("unbiased") or law.line.clamp(number) == number, "a best guess lies where the number does")
+        require(
+            a.question.get("unbiased") or law.line.clamp(number) == number, "a best guess lies where the number does"
+        )
     try:
         for law, number in zip(mechanism.laws, numbers, strict=True):
             ends = law.interval(number, 1 - (1 - CONFIDENCE) / len(mechanism.laws))
@@ -2541,8 +2907,15 @@ def tiers_follow(a: Asked, mechanism: Any, space: Tiers, released: Mapping[str, 
     return Found(sum(numbers) + guess, {"count": [low, high]})
 
 
-KEY_TYPES: dict[str, Any] = {"string": str, "large_string": str, "bool": bool, "double": float, "date32[day]": str,
-                             **{f"{u}int{b}": int for u in ("", "u") for b in (8, 16, 32, 64)}, "float": float}
+KEY_TYPES: dict[str, Any] = {
+    "string": str,
+    "large_string": str,
+    "bool": bool,
+    "double": float,
+    "date32[day]": str,
+    **{f"{u}int{b}": int for u in ("", "u") for b in (8, 16, 32, 64)},
+    "float": float,
+}
 
 
 def found_keys(a: Asked, mechanism: Keys, released: Mapping[str, Any]) -> Found:
@@ -2551,7 +2924,10 @@ def found_keys(a: Asked, mechanism: Keys, released: Mapping[str, Any]) -> Found:
     parts = PARTS.get("count" if name == "top" else name, [])
     names_of(released, ["keys", *parts])
     columns, discover = part(released, "keys", list), part(part(q, "by", dict), "discover", list)
-    require(all(isinstance(c, list) and len(c) == 3 and isinstance(c[2], list) for c in columns), "released keys are columns with their values")
+    require(
+        all(isinstance(c, list) and len(c) == 3 and isinstance(c[2], list) for c in columns),
+        "released keys are columns with their values",
+    )
     require([c[0] for c in columns] == discover, "the released keys are not of the columns that were asked for")
     for _, kind, values in columns:
         fits = isinstance(kind, str) and kind in KEY_TYPES and all(type(v) is KEY_TYPES[kind] for v in values)
@@ -2559,22 +2935,37 @@ def found_keys(a: Asked, mechanism: Keys, released: Mapping[str, Any]) -> Found:
     require(len({len(c[2]) for c in columns}) == 1, "the released keys have columns of different lengths")
     keys = [list(key) for key in zip(*(c[2] for c in columns), strict=True)]
     ordered = all(x < y for x, y in pairwise(keys))
-    require(ordered or (name == "top" and len(set(map(tuple, keys))) == len(keys)), "the released keys are not in order, or not different")
+    require(
+        ordered or (name == "top" and len(set(map(tuple, keys))) == len(keys)),
+        "the released keys are not in order, or not different",
+    )
     if name == "keys":
         return Found(keys, {})
     lists = [whole_numbers(released[p], len(keys)) for p in parts]
     if name == "top":
         k = integer(q, "k", 1)
-        require(len(keys) <= k and lists[0] == sorted(lists[0], reverse=True), "at most k keys are named, the largest first")
+        require(
+            len(keys) <= k and lists[0] == sorted(lists[0], reverse=True), "at most k keys are named, the largest first"
+        )
         if mechanism.border is not None:
-            require(min(lists[0], default=mechanism.border) >= mechanism.border, "a count below the border is not shown")
+            require(
+                min(lists[0], default=mechanism.border) >= mechanism.border, "a count below the border is not shown"
+            )
         return Found(keys, None, ["the intervals of counts of found keys"])
     if mechanism.noise is None:
-        require(name == "count" and mechanism.border is not None and min(lists[0], default=mechanism.border) >= mechanism.border, "a count below the border is not shown")
-        return Found([[*key, n] for key, n in zip(keys, lists[0], strict=True)], None, ["the intervals of counts of found keys"])
+        require(
+            name == "count"
+            and mechanism.border is not None
+            and min(lists[0], default=mechanism.border) >= mechanism.border,
+            "a count below the border is not shown",
+        )
+        return Found(
+            [[*key, n] for key, n in zip(keys, lists[0], strict=True)], None, ["the intervals of counts of found keys"]
+        )
     values, ends, unchecked = group_estimates(a, mechanism.noise, lists)
-    return Found([[*key, v] for key, v in zip(keys, values, strict=True)],
-                 None if ends is None else keyed(keys, ends), unchecked)
+    return Found(
+        [[*key, v] for key, v in zip(keys, values, strict=True)], None if ends is None else keyed(keys, ends), unchecked
+    )
 
 
 def choices_follow(a: Asked, space: Any, released: Mapping[str, Any]) -> Found:
@@ -2596,7 +2987,9 @@ def choices_follow(a: Asked, space: Any, released: Mapping[str, Any]) -> Found:
         elif name == "top":
             labels, k = labels_of(q["candidates"]), integer(q, "k", 1)
             places = whole_numbers(answer, k)
-            require(len(set(places)) == k and all(0 <= p < len(labels) for p in places), "different candidates are named")
+            require(
+                len(set(places)) == k and all(0 <= p < len(labels) for p in places), "different candidates are named"
+            )
             rows.append([[labels[p] for p in places]])
         else:
             size, value, _ = candidates_of(q)
@@ -2618,20 +3011,29 @@ def choices_follow(a: Asked, space: Any, released: Mapping[str, Any]) -> Found:
         return Found(None, None, [*unchecked, "values by bins"])
     labels = [[*key, *name] for key in keys for name in ([[float(n)] for n in names] or [[]])]
     numbers, pairs = [x for row in rows for x in row], [x for row in ends for x in row]
-    return Found([[*label, number] for label, number in zip(labels, numbers, strict=True)],
-                 [[*label, *pair] for label, pair in zip(labels, pairs, strict=True)] if ends else None, unchecked)
+    return Found(
+        [[*label, number] for label, number in zip(labels, numbers, strict=True)],
+        [[*label, *pair] for label, pair in zip(labels, pairs, strict=True)] if ends else None,
+        unchecked,
+    )
 
 
 LEDGER_NUMBER = r"(?:[-+0-9./e]{1,500}|inf)"
-LEDGER_SUMS = rf"(?:epsilon|delta|mu²|rho) {LEDGER_NUMBER} of {LEDGER_NUMBER}(?:, (?:epsilon|delta|mu²|rho) {LEDGER_NUMBER} of {LEDGER_NUMBER})*"
-LEDGER = {"time": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[-+][0-9]{2}:[0-9]{2})",
-          "spent": LEDGER_SUMS, "left": LEDGER_SUMS, "head": "[0-9a-f]{64}"}
+ONE_SUM = rf"(?:epsilon|delta|mu²|rho) {LEDGER_NUMBER} of {LEDGER_NUMBER}"
+LEDGER_SUMS = rf"{ONE_SUM}(?:, {ONE_SUM})*"
+LEDGER = {
+    "time": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[-+][0-9]{2}:[0-9]{2})",
+    "spent": LEDGER_SUMS,
+    "left": LEDGER_SUMS,
+    "head": "[0-9a-f]{64}",
+}
 QUOTED = r"""(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
 APART = rf"(?:, not {QUOTED}| in another place or with other columns)"
+SHARED = "all tables under one data set name share its budget and its recorded answers"
 OTHER_TABLE = (
     rf"(?:this recorded answer was drawn from another table, {QUOTED}{APART}; fresh=True asks the open one, and spends|"
-    rf"the account {QUOTED} was used before with another table, {QUOTED}{APART}; all tables under one data set name share "
-    r"its budget and its recorded answers)?")
+    rf"the account {QUOTED} was used before with another table, {QUOTED}{APART}; {SHARED})?"
+)
 
 
 def ledger_state(content: Any) -> dict[str, Any]:
@@ -2639,8 +3041,13 @@ def ledger_state(content: Any) -> dict[str, Any]:
     for name, form in LEDGER.items():
         require(re.fullmatch(form, part(state, name, str)), f"the ledger's {name} is not in words that a ledger says")
     other = state.get("other_table", "")
-    require(isinstance(other, str) and re.fullmatch(OTHER_TABLE, other), "the ledger's notice is not in words that a ledger says")
-    require(integer(state, "entry", 1) and type(part(state, "kept")) is bool, "the ledger's entry is a number from 1 on")
+    require(
+        isinstance(other, str) and re.fullmatch(OTHER_TABLE, other),
+        "the ledger's notice is not in words that a ledger says",
+    )
+    require(
+        integer(state, "entry", 1) and type(part(state, "kept")) is bool, "the ledger's entry is a number from 1 on"
+    )
     for amount in part(state, "amounts", dict).values():
         spent, limit = part(amount, "spent", int | float), part(amount, "limit", int | float)
         require(0 <= spent <= limit * (1 + 1e-12), "the ledger has spent more than its budget")
@@ -2650,7 +3057,10 @@ def ledger_state(content: Any) -> dict[str, Any]:
 def level_in_numbers(level: Level) -> dict[str, float]:
     """The level as floats, as a report states it beside the exact one."""
     if level.family == "approx":
-        return {"epsilon": float(level.exponent) if level.ratio == 1 else math.log(level.ratio), "delta": float(level.delta)}
+        return {
+            "epsilon": float(level.exponent) if level.ratio == 1 else math.log(level.ratio),
+            "delta": float(level.delta),
+        }
     if level.family == "approx-gaussian":
         return {"delta": float(level.delta), "mu": float(level.size)}
     return {"rho" if level.family == "zcdp" else "mu": float(level.size)} if level.family != "knots" else {}
@@ -2664,19 +3074,28 @@ def proved_level(a: Asked, stated: Level) -> None:
     if steps == 1:
         require(stated == a.level, "the solution is for another privacy level than the answer")
         return
-    require(stated.family == a.level.family and stated.family in ("approx", "gaussian"), "this level is not shared among steps")
+    require(
+        stated.family == a.level.family and stated.family in ("approx", "gaussian"),
+        "this level is not shared among steps",
+    )
     if stated.family == "gaussian":
         require(stated.size * steps == a.level.size, "the level of a step is not a share of the answer's")
         return
     total = Level("approx", stated.exponent * steps, stated.ratio**steps)
     require(at_most(total, a.level), "the steps together spend more than the answer's epsilon")
-    require(float(total.epsilon(30).low) >= 0.999 * float(a.level.epsilon(30).low), "the level of a step is not a share of the answer's")
+    require(
+        float(total.epsilon(30).low) >= 0.999 * float(a.level.epsilon(30).low),
+        "the level of a step is not a share of the answer's",
+    )
 
     def spare(digits: int) -> Enclosure:
         powers = [(stated.epsilon(digits) * i).exp() for i in range(steps)]
         return Enclosure.of(a.level.delta, digits) - sum(powers[1:], powers[0]) * stated.delta
 
-    require(stated.delta == a.level.delta == 0 or (steps <= 1000 and proved(spare)), "the steps together spend more than the answer's delta")
+    require(
+        stated.delta == a.level.delta == 0 or (steps <= 1000 and proved(spare)),
+        "the steps together spend more than the answer's delta",
+    )
 
 
 def geometric_is_optimal(problem: Mapping[str, Any], mechanism: Any, level: Level) -> bool:
@@ -2685,17 +3104,29 @@ def geometric_is_optimal(problem: Mapping[str, Any], mechanism: Any, level: Leve
         return False
     noise, line = mechanism.noise, mechanism.line
     tight = noise.period == 1 and not keeps(level, [(noise.decay * (1 - Fraction(1, 2**50)), 1)])
-    return tight and line.reach == 1 and line.first is not None and mechanism.remap == "best" and not problem["data"].get("unbiased")
+    return (
+        tight
+        and line.reach == 1
+        and line.first is not None
+        and mechanism.remap == "best"
+        and not problem["data"].get("unbiased")
+    )
 
 
 def solution_parts(solution: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
     """The problem, the certificate and the mechanism of a solution; the value is a number."""
-    require(part(solution, "format") == "utmost-solution" and part(solution, "version") == 1, "it is no solution of version 1")
+    require(
+        part(solution, "format") == "utmost-solution" and part(solution, "version") == 1,
+        "it is no solution of version 1",
+    )
     problem, certificate = part(solution, "problem", dict), part(solution, "certificate", dict)
     part(problem, "question", str)
     part(certificate, "evidence", dict)
     part(certificate, "notes", list)
-    require(part(certificate, "claim") in ("theorem", "bound", "unproved"), "a certificate claims a theorem, a bound, or nothing")
+    require(
+        part(certificate, "claim") in ("theorem", "bound", "unproved"),
+        "a certificate claims a theorem, a bound, or nothing",
+    )
     part(solution, "value", int | float)
     for name in ("reason", "quantity", "method"):
         part(certificate, name, str)
@@ -2703,22 +3134,48 @@ def solution_parts(solution: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
     return problem, certificate, data
 
 
-def optimality(problem: Mapping[str, Any], certificate: Mapping[str, Any], mechanism: Any, level: Any, verdict: Verdict) -> None:
+def optimality(
+    problem: Mapping[str, Any], certificate: Mapping[str, Any], mechanism: Any, level: Any, verdict: Verdict
+) -> None:
     bound, gap, value = certificate.get("bound"), certificate.get("gap"), None
     for number in (bound, gap):
-        require(number is None or (isinstance(number, int | float) and not isinstance(number, bool)), "a bound is a number")
+        require(
+            number is None or (isinstance(number, int | float) and not isinstance(number, bool)), "a bound is a number"
+        )
     del value
     if isinstance(level, Level) and geometric_is_optimal(problem, mechanism, level):
-        verdict.proved.append("optimal among all private mechanisms, for every prior and monotone loss (Ghosh, Roughgarden, Sundararajan)")
+        verdict.proved.append(
+            "optimal among all private mechanisms, for every prior and monotone loss (Ghosh, Roughgarden, Sundararajan)"
+        )
     elif certificate["claim"] != "unproved":
         verdict.unchecked.append("optimality")
 
 
+SUPPOSED = "whether the texts of the conditions make them disjoint, nested or complete, as the sensitivity supposes"
 NUMBERS = ("words", "numbers", "epsilon", "delta", "mu", "rho", "mu²", "kept")
 SOLUTION = {"format", "version", "problem", "mechanism", "certified", "value", "certificate", "sha256"}
 CERTIFICATE = {"claim", "reason", "quantity", "method", "bound", "gap", "evidence", "notes"}
-ANSWER = {"format", "version", "value", "words", "accuracy", "question", "dataset", "unit", "neighbours", "space", "privacy",
-          "mechanism", "proof", "notes", "compared", "curve", "released", "ledger", "solution"}
+ANSWER = {
+    "format",
+    "version",
+    "value",
+    "words",
+    "accuracy",
+    "question",
+    "dataset",
+    "unit",
+    "neighbours",
+    "space",
+    "privacy",
+    "mechanism",
+    "proof",
+    "notes",
+    "compared",
+    "curve",
+    "released",
+    "ledger",
+    "solution",
+}
 
 
 def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
@@ -2735,17 +3192,25 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
     proved_level(a, level)
     spaces = expected_spaces(a, data, mechanism)
     if isinstance(space, Strategy):
-        require(space.cells == spaces[0] or space.cells in spaces[:2], "the solution is for other integers or another sensitivity")
+        require(
+            space.cells == spaces[0] or space.cells in spaces[:2],
+            "the solution is for other integers or another sensitivity",
+        )
     else:
         require(space in spaces, "the solution is for other integers or another sensitivity")
-        if a.question["question"] == "counts" and space != spaces[0]:
-            verdict.unchecked.append("that the texts of the conditions make them disjoint, nested or complete, as the sensitivity supposes")
     require(part(data, "loss") == part(a.question, "loss"), "the solution is for another loss")
-    require(close(part(content["privacy"], "numbers", dict), level_in_numbers(a.level)), "the level in numbers is not the level")
+    require(
+        close(part(content["privacy"], "numbers", dict), level_in_numbers(a.level)),
+        "the level in numbers is not the level",
+    )
     require(part(solution, "certified") is None, "a law on integers has no table of certified integers")
     problem_data_fits(a, data)
     mechanism.prove(space, level)
-    verdict.proved.append(f"{part(content['privacy'], 'words') if 'words' in content['privacy'] else 'the level'}: the mechanism is private for what one neighbour changes")
+    supposed = a.question["question"] == "counts" and space != spaces[0]
+    if supposed:
+        verdict.unchecked.append(SUPPOSED)
+    condition = ", if the conditions are disjoint, nested or complete as it supposes" if supposed else ""
+    verdict.proved.append(f"the mechanism is private at {level_in_numbers(a.level) or 'its level'}{condition}")
     require(content["ledger"] is not None, "the ledger is missing")
     state = ledger_state(content)
     try:
@@ -2755,7 +3220,10 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
     if isinstance(found.value, tuple) and found.value[0] == "in some order":
         _, names, running = found.value
         stated = part(content, "value", dict)
-        require(set(stated) == set(names) and sorted(map(str, stated.values())) == sorted(map(str, running)), "the value does not follow from the released integers")
+        require(
+            set(stated) == set(names) and sorted(map(str, stated.values())) == sorted(map(str, running)),
+            "the value does not follow from the released integers",
+        )
     elif found.value is not None:
         require(close(part(content, "value"), found.value), "the value does not follow from the released integers")
         verdict.proved.append("the released integers are possible, and the value follows from them")
@@ -2773,7 +3241,12 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
     for place in ("space", "privacy"):
         require_read(problem[place], f"the problem's {place}")
     require_read(solution["mechanism"], "the mechanism")
-    require(set(problem) <= {"question", "space", "privacy", "data"} and set(solution) <= SOLUTION and set(certificate) <= CERTIFICATE, "the solution has names that the format does not know")
+    require(
+        set(problem) <= {"question", "space", "privacy", "data"}
+        and set(solution) <= SOLUTION
+        and set(certificate) <= CERTIFICATE,
+        "the solution has names that the format does not know",
+    )
     require(set(content) <= ANSWER, "the answer has names that the format does not know")
     optimality(problem, certificate, mechanism, level, verdict)
     return verdict, state
@@ -2788,7 +3261,10 @@ def problem_data_fits(a: Asked, data: Mapping[str, Any]) -> None:
     if name == "top" and "discover" not in str(q.get("by")):
         require(data.get("k") == q.get("k"), "the solution is for a list of another length")
     if "unbiased" in q:
-        require(type(q["unbiased"]) is bool and bool(data.get("unbiased")) is q["unbiased"], "the solution is for another kind of answer")
+        require(
+            type(q["unbiased"]) is bool and bool(data.get("unbiased")) is q["unbiased"],
+            "the solution is for another kind of answer",
+        )
     if "prior" in q:
         require((q["prior"] == "uniform") is (data.get("prior") is None), "the solution is for another prior")
     for text in ("column", "x", "y", "loss", "of"):
@@ -2800,7 +3276,10 @@ def problem_data_fits(a: Asked, data: Mapping[str, Any]) -> None:
     require(q.get("where") is None or isinstance(q["where"], str), "a condition is a text")
     require({"loss"} <= set(q) and ("prior" in q), "the question lacks its loss or its prior")
     require("where" in q or name == "counts", "the question lacks its condition")
-    require(q.get("total") in (None, "noisy") and (q.get("other") is None or isinstance(q["other"], str)), "the question has another total")
+    require(
+        q.get("total") in (None, "noisy") and (q.get("other") is None or isinstance(q["other"], str)),
+        "the question has another total",
+    )
     for number in ("min_rows", "up_to", "largest", "among", "at_least", "k"):
         integer(q, number, 1, optional=True)
     if name == "clamped":
@@ -2811,10 +3290,16 @@ def problem_data_fits(a: Asked, data: Mapping[str, Any]) -> None:
         conditions = part(q, "conditions", dict)
         require(all(isinstance(conditions[label], str | None) for label in conditions), "conditions are texts")
     if name in ("marginals", "hierarchy"):
-        require(type(part(q["by"], "product")) is bool and (name == "hierarchy" or q["by"]["product"]), "marginals are of every combination")
+        require(
+            type(part(q["by"], "product")) is bool and (name == "hierarchy" or q["by"]["product"]),
+            "marginals are of every combination",
+        )
     if name == "quantile" and "shares" in q:
         shares = [rational(share) for share in part(q, "shares", list)]
-        require(shares and all(0 < share < 1 and share.denominator <= 1000 for share in shares), "a quantile has a share between 0 and 1")
+        require(
+            shares and all(0 < share < 1 and share.denominator <= 1000 for share in shares),
+            "a quantile has a share between 0 and 1",
+        )
         require("one" not in q or data.get("shares") == q["shares"], "the solution is for other quantiles")
     expected = q.get("expected_rows")
     for rows in expected if isinstance(expected, list) else [] if expected is None else [expected]:
@@ -2828,20 +3313,31 @@ def entries_add_up(answers: Sequence[tuple[dict[str, Any], dict[str, Any]]], ver
     """Section 9.1: of every data set, what the answers shown spend is no more than what their ledger says was spent."""
     accounts: dict[tuple[str, str], list[tuple[dict[str, Any], dict[str, Any]]]] = {}
     for content, state in answers:
-        accounts.setdefault((content["dataset"], "people" if content["unit"].startswith("people") else "rows"), []).append((content, state))
+        accounts.setdefault(
+            (content["dataset"], "people" if content["unit"].startswith("people") else "rows"), []
+        ).append((content, state))
     for (dataset, _), some in accounts.items():
         entries: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
         for content, state in some:
             entries.setdefault(state["entry"], []).append((content, state))
         for shared in entries.values():
-            require(len({state["time"] for _, state in shared}) == 1, f"answers of one entry of {dataset!r} have different times")
+            require(
+                len({state["time"] for _, state in shared}) == 1,
+                f"answers of one entry of {dataset!r} have different times",
+            )
         last = max((state for _, state in some), key=lambda state: state["entry"])
         ordered = sorted({state["entry"]: state for _, state in some}.items())
         for (_, one), (_, next_one) in pairwise(ordered):
             for resource, amount in one["amounts"].items():
                 later = next_one["amounts"].get(resource)
-                require(later is not None and later["limit"] == amount["limit"], f"the budget of {dataset!r} changes between answers")
-                require(later["spent"] >= amount["spent"] * (1 - CLOSE), f"the ledger of {dataset!r} says less was spent later")
+                require(
+                    later is not None and later["limit"] == amount["limit"],
+                    f"the budget of {dataset!r} changes between answers",
+                )
+                require(
+                    later["spent"] >= amount["spent"] * (1 - CLOSE),
+                    f"the ledger of {dataset!r} says less was spent later",
+                )
         single = [level_of(shared[0][0]["privacy"]) for shared in entries.values() if len(shared) == 1]
         spent = {"epsilon": Fraction(0), "delta": Fraction(0), "mu²": Fraction(0), "rho": Fraction(0)}
         for level in single:
@@ -2855,9 +3351,14 @@ def entries_add_up(answers: Sequence[tuple[dict[str, Any], dict[str, Any]]], ver
             spent["delta"] += level.delta
         for resource, amount in last["amounts"].items():
             least = float(spent.get(resource, Fraction(0)))
-            require(amount["spent"] >= least * (1 - CLOSE), f"the answers about {dataset!r} spend more {resource} than the ledger says")
+            require(
+                amount["spent"] >= least * (1 - CLOSE),
+                f"the answers about {dataset!r} spend more {resource} than the ledger says",
+            )
         batches = sum(len(shared) > 1 for shared in entries.values())
-        verdict.proved.append(f"{dataset}: {len(some)} answers of {len(entries)} entries fit what their ledger says was spent")
+        verdict.proved.append(
+            f"{dataset}: {len(some)} answers of {len(entries)} entries fit what their ledger says was spent"
+        )
         if batches:
             verdict.unchecked.append(f"{dataset}: what {batches} batches cost together (give the ledger)")
 
@@ -2917,7 +3418,11 @@ def _mark(raw: bytes) -> tuple[int, int, str] | None:
         return None
     plain_mark = {"digest": digest, "end": end, "lines": lines}
     fits = is_whole(lines) and is_whole(end) and isinstance(digest, str)
-    return (lines, end, digest) if fits and _block({**plain_mark, "sha256": hashlib.sha256(canonical(plain_mark)).hexdigest()}) == raw else None
+    return (
+        (lines, end, digest)
+        if fits and _block({**plain_mark, "sha256": hashlib.sha256(canonical(plain_mark)).hexdigest()}) == raw
+        else None
+    )
 
 
 def _take(line: bytes, accounts: dict[str, list[Event]], reserved: dict[str, set[tuple[int, int]]]) -> None:
@@ -2928,20 +3433,37 @@ def _take(line: bytes, accounts: dict[str, list[Event]], reserved: dict[str, set
     for record in records:
         fields = part(record, "event", list)
         kinds = (str, int, str, int, int, str, dict)
-        require(len(fields) == 7 and all(type(f) is k for f, k in zip(fields, kinds, strict=True)), "an event has other fields")
+        require(
+            len(fields) == 7 and all(type(f) is k for f, k in zip(fields, kinds, strict=True)),
+            "an event has other fields",
+        )
         event = Event(*fields, part(record, "head", str))
         chain = accounts.setdefault(event.dataset, [])
         opening = event.kind == "open"
         require(opening == (not chain) and opening == ("secret" in record), "an account is opened once, first")
-        require(set(record) == ({"event", "head", "secret"} if opening else {"event", "head"}), "an event has other parts")
+        require(
+            set(record) == ({"event", "head", "secret"} if opening else {"event", "head"}), "an event has other parts"
+        )
         if opening:
             secret = record["secret"]
-            require(isinstance(secret, str) and re.fullmatch("[0-9a-f]*", secret) and len(secret) % 2 == 0, "a secret is in hexadecimal")
-            require(event.body.get("secret") == hashlib.sha256(bytes.fromhex(secret)).hexdigest(), "an account has another secret than its own")
+            require(
+                isinstance(secret, str) and re.fullmatch("[0-9a-f]*", secret) and len(secret) % 2 == 0,
+                "a secret is in hexadecimal",
+            )
+            require(
+                event.body.get("secret") == hashlib.sha256(bytes.fromhex(secret)).hexdigest(),
+                "an account has another secret than its own",
+            )
         previous = chain[-1].head if chain else "0" * 64
         require(event.number == len(chain), "an event is missing or is there twice")
-        require(hashlib.sha256(canonical([previous, *fields])).hexdigest() == event.head, "an event was changed after it was written")
-        require(not chain or (chain[-1].kind == "suspend") == (event.kind == "resume"), "something was charged while the account was suspended")
+        require(
+            hashlib.sha256(canonical([previous, *fields])).hexdigest() == event.head,
+            "an event was changed after it was written",
+        )
+        require(
+            not chain or (chain[-1].kind == "suspend") == (event.kind == "resume"),
+            "something was charged while the account was suspended",
+        )
         place, places = (event.entry, event.slot), reserved.setdefault(event.dataset, set())
         if event.kind in ("reserve", "slot"):
             require("question" in event.body, "a reservation has no question")
@@ -2953,13 +3475,22 @@ def _take(line: bytes, accounts: dict[str, list[Event]], reserved: dict[str, set
         chain.append(event)
 
 
-RESOURCES = {"pure": ("epsilon",), "basic": ("epsilon", "delta"), "zcdp": ("rho", "delta"), "concentrated": ("rho",),
-             "gaussian": ("mu²",), "gaussian-delta": ("mu²", "delta")}
+RESOURCES = {
+    "pure": ("epsilon",),
+    "basic": ("epsilon", "delta"),
+    "zcdp": ("rho", "delta"),
+    "concentrated": ("rho",),
+    "gaussian": ("mu²",),
+    "gaussian-delta": ("mu²", "delta"),
+}
 
 
 def amount_of(data: Any) -> tuple[Fraction, Fraction]:
     """An amount [rational, ratio]: rational + ln ratio."""
-    require(isinstance(data, list) and len(data) == 2 and all(isinstance(x, str) for x in data), "an amount is a rational and a ratio")
+    require(
+        isinstance(data, list) and len(data) == 2 and all(isinstance(x, str) for x in data),
+        "an amount is a rational and a ratio",
+    )
     first = Fraction(10) ** 100 if data[0] == "inf" else rational(data[0])
     ratio = rational(data[1])
     require(first >= 0 and ratio >= 1, "an amount is 0 or more")
@@ -2970,7 +3501,11 @@ def no_more(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction]) -> bool:
     """Whether an amount is at most another."""
     if a[1] == b[1]:
         return a[0] <= b[0]
-    return proved(lambda digits: Enclosure.of(b[0] - a[0], digits) + Enclosure.of(b[1], digits).ln() - Enclosure.of(a[1], digits).ln())
+    return proved(
+        lambda digits: (
+            Enclosure.of(b[0] - a[0], digits) + Enclosure.of(b[1], digits).ln() - Enclosure.of(a[1], digits).ln()
+        )
+    )
 
 
 def budget_adds_up(events: Sequence[Event], verdict: Verdict) -> None:
@@ -2988,10 +3523,17 @@ def budget_adds_up(events: Sequence[Event], verdict: Verdict) -> None:
             if len(levels) == 1 and not event.body.get("slots"):
                 covers(levels[0], dict(zip(resources, cost, strict=True)), rule["name"], verdict)
             else:
-                batch_covers(levels * max(1, event.body.get("slots") or 1), dict(zip(resources, cost, strict=True)), rule["name"], verdict)
+                batch_covers(
+                    levels * max(1, event.body.get("slots") or 1),
+                    dict(zip(resources, cost, strict=True)),
+                    rule["name"],
+                    verdict,
+                )
             spent = [(a + c, b * d) for (a, b), (c, d) in zip(spent, cost, strict=True)]
         require([amount_of(x) for x in part(event.body, "spent", list)] == spent, "an event carries a wrong sum")
-        require(all(no_more(s, limit) for s, limit in zip(spent, limits, strict=True)), "more was spent than the budget")
+        require(
+            all(no_more(s, limit) for s, limit in zip(spent, limits, strict=True)), "more was spent than the budget"
+        )
 
 
 def covers(level: Level, cost: Mapping[str, tuple[Fraction, Fraction]], rule: str, verdict: Verdict) -> None:
@@ -3005,7 +3547,12 @@ def covers(level: Level, cost: Mapping[str, tuple[Fraction, Fraction]], rule: st
         elif level.family in ("gaussian", "approx-gaussian"):
             size = Level("approx", *epsilon, delta=delta)
             rest = 1 - level.delta
-            fits = epsilon[0] > MOST_LEVEL or proved(lambda d: Enclosure.of(delta, d) - (Enclosure.of(1, d) - (Enclosure.of(1, d) - gaussian_delta(level.size**2, size, d)) * rest))
+            fits = epsilon[0] > MOST_LEVEL or proved(
+                lambda d: (
+                    Enclosure.of(delta, d)
+                    - (Enclosure.of(1, d) - (Enclosure.of(1, d) - gaussian_delta(level.size**2, size, d)) * rest)
+                )
+            )
             require(fits, wrong)
         else:
             verdict.unchecked.append("the (epsilon, delta) that zCDP was charged as")
@@ -3015,28 +3562,46 @@ def covers(level: Level, cost: Mapping[str, tuple[Fraction, Fraction]], rule: st
         if level.family == "approx":
             verdict.unchecked.append("the rho that a pure level was charged as")
         else:
-            require(no_more((level.size if level.family == "zcdp" else level.size**2 / 2, Fraction(1)), cost["rho"]), wrong)
+            require(
+                no_more((level.size if level.family == "zcdp" else level.size**2 / 2, Fraction(1)), cost["rho"]), wrong
+            )
     elif level.family == "approx":
         mu2 = cost["mu²"][0]  # Phi(mu/2) >= E/(1 + E)
-        fits = mu2 > 10**6 or proved(lambda d: normal(Enclosure.of(mu2, d).sqrt() * Fraction(1, 2)) - level.growth(d) / (level.growth(d) + 1))
+        fits = mu2 > 10**6 or proved(
+            lambda d: normal(Enclosure.of(mu2, d).sqrt() * Fraction(1, 2)) - level.growth(d) / (level.growth(d) + 1)
+        )
         require(fits or level.exponent > 400, wrong)
     else:
-        require(level.family in ("gaussian", "approx-gaussian") and no_more((level.size**2, Fraction(1)), cost["mu²"]), wrong)
+        require(
+            level.family in ("gaussian", "approx-gaussian") and no_more((level.size**2, Fraction(1)), cost["mu²"]),
+            wrong,
+        )
 
 
-def batch_covers(levels: Sequence[Level], cost: Mapping[str, tuple[Fraction, Fraction]], rule: str, verdict: Verdict) -> None:
+def batch_covers(
+    levels: Sequence[Level], cost: Mapping[str, tuple[Fraction, Fraction]], rule: str, verdict: Verdict
+) -> None:
     """Whether a charge covers releases that were declared together: by adding up, or by exact composition."""
     delta = cost.get("delta", (Fraction(0), Fraction(1)))[0]
     if all(level.family == "approx" for level in levels) and rule in ("pure", "basic"):
-        total = (sum((x.exponent for x in levels), Fraction(0)), math.prod((x.ratio for x in levels), start=Fraction(1)))
+        total = (
+            sum((x.exponent for x in levels), Fraction(0)),
+            math.prod((x.ratio for x in levels), start=Fraction(1)),
+        )
         if no_more(total, cost["epsilon"]) and sum(x.delta for x in levels) <= delta:
             return
         target = Level("approx", *cost["epsilon"])
-        require(proved(lambda digits: Enclosure.of(delta, digits) - composed_delta(levels, target, digits)), "a batch was charged less than its composition costs")
+        require(
+            proved(lambda digits: Enclosure.of(delta, digits) - composed_delta(levels, target, digits)),
+            "a batch was charged less than its composition costs",
+        )
     elif all(level.family == "gaussian" for level in levels) and rule.startswith("gaussian"):
         require(sum(x.size**2 for x in levels) <= cost["mu²"][0], "a batch was charged less than its composition costs")
     elif all(level.family in ("gaussian", "zcdp") for level in levels) and rule in ("zcdp", "concentrated"):
-        require(sum(x.size if x.family == "zcdp" else x.size**2 / 2 for x in levels) <= cost["rho"][0], "a batch was charged less than its composition costs")
+        require(
+            sum(x.size if x.family == "zcdp" else x.size**2 / 2 for x in levels) <= cost["rho"][0],
+            "a batch was charged less than its composition costs",
+        )
     else:
         verdict.unchecked.append("the cost of a batch of levels of several kinds")
 
@@ -3074,17 +3639,28 @@ def recorded(content: Mapping[str, Any], state: Mapping[str, Any], events: Seque
     levels = [level_of(x) for event in own if event.kind == "reserve" for x in part(event.body, "levels", list)]
     stated = level_of(content["privacy"])
     require(stated in levels, "the ledger's entry is at another level")
-    require(own[0].time == state["time"] and own[-1].head == state["head"], "the ledger's entry has another time or head")
+    require(
+        own[0].time == state["time"] and own[-1].head == state["head"], "the ledger's entry has another time or head"
+    )
     answers = [_released(event.body) for event in own if event.kind == "complete"]
     require(any(content["released"] in some for some in answers), "the ledger's entry has other released numbers")
-    require(any(content["question"]["question"] in _questions(event.body) for event in own), "the ledger's entry is for another question")
+    require(
+        any(content["question"]["question"] in _questions(event.body) for event in own),
+        "the ledger's entry is for another question",
+    )
 
 
 def _released(body: Any) -> list[Any]:
     """Every object within the body of an answer: what was released is one of them."""
     parts = [body]
     for one in parts:
-        parts.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) and not all(map(is_whole, one)) else [])
+        parts.extend(
+            one.values()
+            if isinstance(one, dict)
+            else one
+            if isinstance(one, list) and not all(map(is_whole, one))
+            else []
+        )
     return [one for one in parts if isinstance(one, dict)]
 
 
@@ -3099,7 +3675,13 @@ def edges_of(space: Any) -> tuple[int, list[tuple[int, int]]]:
     """Section 10.1: the number of points of a graph, and its edges by position."""
     if "family" not in space:
         points, pairs = part(space, "points", list), part(space, "edges", list)
-        fits = all(isinstance(e, list) and len(e) == 2 and all(is_whole(x) and 0 <= x < len(points) for x in e) and e[0] != e[1] for e in pairs)
+        fits = all(
+            isinstance(e, list)
+            and len(e) == 2
+            and all(is_whole(x) and 0 <= x < len(points) for x in e)
+            and e[0] != e[1]
+            for e in pairs
+        )
         require(fits, "an edge joins two points")
         return len(points), [(a, b) for a, b in pairs]
     family = space["family"]
@@ -3120,19 +3702,33 @@ def edges_of(space: Any) -> tuple[int, list[tuple[int, int]]]:
         shape = part(space, "shape")
         sides = whole_numbers(shape["tuple"] if isinstance(shape, dict) else shape)
         diagonal = space.get("metric", "chebyshev") == "chebyshev"
-        points, moves = _grid(sides), [m for m in product((-1, 0, 1), repeat=len(sides)) if diagonal or sum(map(abs, m)) == 1]
+        points, moves = (
+            _grid(sides),
+            [m for m in product((-1, 0, 1), repeat=len(sides)) if diagonal or sum(map(abs, m)) == 1],
+        )
     elif family == "hamming":
         people, values = integer(space, "people", 0), part(space, "values")
         size = values if is_whole(values) else len(values["tuple"] if isinstance(values, dict) else values)
         points = _grid([size] * people)
         place = {point: i for i, point in enumerate(points)}
-        return len(points), [(i, place[(*p[:k], v, *p[k + 1 :])]) for p, i in place.items() for k in range(people) for v in range(p[k] + 1, size)]
+        return len(points), [
+            (i, place[(*p[:k], v, *p[k + 1 :])])
+            for p, i in place.items()
+            for k in range(people)
+            for v in range(p[k] + 1, size)
+        ]
     else:
         require(family == "histograms", "a graph is of an unknown family")
-        people, bins, swap = integer(space, "people", 0), integer(space, "bins", 1), space.get("neighbours", "replace") == "replace"
+        people, bins, swap = (
+            integer(space, "people", 0),
+            integer(space, "bins", 1),
+            space.get("neighbours", "replace") == "replace",
+        )
         points = [p for p in _grid([people + 1] * bins) if (sum(p) == people if swap else sum(p) <= people)]
         unit = [tuple(int(i == j) for j in range(bins)) for i in range(bins)]
-        moves = [tuple(x - y for x, y in zip(a, b, strict=True)) for a in unit for b in unit if a != b] if swap else unit
+        moves = (
+            [tuple(x - y for x, y in zip(a, b, strict=True)) for a in unit for b in unit if a != b] if swap else unit
+        )
     place = {point: i for i, point in enumerate(points)}
     edges = []
     for point, i in place.items():
@@ -3144,7 +3740,9 @@ def edges_of(space: Any) -> tuple[int, list[tuple[int, int]]]:
 
 
 def _grid(sides: Sequence[int]) -> list[tuple[int, ...]]:
-    require(all(s >= 0 for s in sides) and math.prod(sides) <= MOST_POINTS * 10, "the space is larger than is checked here")
+    require(
+        all(s >= 0 for s in sides) and math.prod(sides) <= MOST_POINTS * 10, "the space is larger than is checked here"
+    )
     return list(product(*map(range, sides)))
 
 
@@ -3152,7 +3750,10 @@ def edge_levels(data: Any, edges: Sequence[tuple[int, int]]) -> list[Level]:
     if isinstance(data, dict) and "kind" in data:
         return [level_of(data)] * len(edges)
     if isinstance(data, dict) and "levels" in data:
-        named, which = [level_of(level) for level in part(data, "levels", list)], whole_numbers(part(data, "which"), len(edges))
+        named, which = (
+            [level_of(level) for level in part(data, "levels", list)],
+            whole_numbers(part(data, "which"), len(edges)),
+        )
         require(all(0 <= w < len(named) for w in which), "the levels do not match the edges")
         return [named[w] for w in which]
     epsilons, deltas = part(data, "epsilon", list), part(data, "delta")
@@ -3172,7 +3773,7 @@ def verify_solution(content: Any, name: str) -> Verdict:
     """A saved solution: on integers by its law, on a graph by its certified integers."""
     verdict = Verdict(name)
     checked_file(content, "solution")
-    problem, certificate, data = solution_parts(content)
+    problem, certificate, _data = solution_parts(content)
     space, mechanism = part(problem, "space", dict), part(content, "mechanism", dict)
     if "integers" in space:
         level, law = level_of(part(problem, "privacy", dict)), mechanism_of(mechanism)
@@ -3184,7 +3785,9 @@ def verify_solution(content: Any, name: str) -> Verdict:
     levels = edge_levels(part(problem, "privacy"), edges)
     if "peaks" in mechanism:
         peaks_are_private(part(mechanism, "peaks", list), n, edges, levels)
-        verdict.proved.append("columns decay by e^-epsilon with every edge, so the mechanism is private by the triangle inequality")
+        verdict.proved.append(
+            "columns decay by e^-epsilon with every edge, so the mechanism is private by the triangle inequality"
+        )
     else:
         outputs, matrix = part(mechanism, "outputs", list), part(mechanism, "matrix", list)
         certified = content.get("certified")
@@ -3193,9 +3796,16 @@ def verify_solution(content: Any, name: str) -> Verdict:
         rows = weights_of(part(certified, "weights"), len(outputs), total)
         require(len(rows) == n == len(matrix), "the weights are not for these points")
         for row, design in zip(rows, matrix, strict=True):
-            fits = isinstance(design, list) and len(design) == len(row) and all(isinstance(p, int | float) and 0 <= p <= 1 for p in design)
+            fits = (
+                isinstance(design, list)
+                and len(design) == len(row)
+                and all(isinstance(p, int | float) and 0 <= p <= 1 for p in design)
+            )
             require(fits and abs(math.fsum(design) - 1) < 1e-9, "a row of the design is no distribution")
-            require(math.fsum(abs(w / total - p) for w, p in zip(row, design, strict=True)) / 2 <= 1e-4, "the integers are not those of the design")
+            require(
+                math.fsum(abs(w / total - p) for w, p in zip(row, design, strict=True)) / 2 <= 1e-4,
+                "the integers are not those of the design",
+            )
         prove_edges(rows, total, ((i, j, level) for (i, j), level in zip(edges, levels, strict=True)))
         verdict.proved.append(f"the integer weights are private on all {len(edges)} edges")
     optimality(problem, certificate, None, None, verdict)
@@ -3204,7 +3814,10 @@ def verify_solution(content: Any, name: str) -> Verdict:
 
 def peaks_are_private(peaks: Sequence[Any], n: int, edges: Sequence[tuple[int, int]], levels: Sequence[Level]) -> None:
     """Columns z_k e^(-epsilon d(i, k)): rows must add up to 1."""
-    require(len(peaks) == n <= 2000 and all(isinstance(z, int | float) and 0 <= z <= 1 for z in peaks), "there is a peak for each of up to 2000 points")
+    require(
+        len(peaks) == n <= 2000 and all(isinstance(z, int | float) and 0 <= z <= 1 for z in peaks),
+        "there is a peak for each of up to 2000 points",
+    )
     require(len(set(levels)) <= 1 and all(level.pure for level in levels), "columns that decay have one pure level")
     near: list[list[int]] = [[] for _ in range(n)]
     for a, b in edges:
@@ -3218,7 +3831,9 @@ def peaks_are_private(peaks: Sequence[Any], n: int, edges: Sequence[tuple[int, i
                 if j not in distance:
                     distance[j] = distance[i] + 1
                     queue.append(j)
-        require(abs(math.fsum(peaks[k] * decay**d for k, d in distance.items()) - 1) < 1e-9, "a row does not add up to 1")
+        require(
+            abs(math.fsum(peaks[k] * decay**d for k, d in distance.items()) - 1) < 1e-9, "a row does not add up to 1"
+        )
 
 
 def verify_survey(content: Any, name: str) -> Verdict:
@@ -3229,7 +3844,11 @@ def verify_survey(content: Any, name: str) -> Verdict:
     whole = level_of(part(content, "privacy", dict))
     spent: list[Level] = []
     for question in [content] if survey else part(content, "questions", list):
-        level, categories, size = level_of(part(question, "privacy", dict)), part(question, "categories", list), integer(question, "size", 1)
+        level, categories, size = (
+            level_of(part(question, "privacy", dict)),
+            part(question, "categories", list),
+            integer(question, "size", 1),
+        )
         k = len(categories)
         require(level.pure and 2 <= k <= 10**6 and size < k, "a survey is among several categories, at a pure level")
         require(len({canonical(c) for c in categories}) == k, "a category is there twice")
@@ -3239,10 +3858,19 @@ def verify_survey(content: Any, name: str) -> Verdict:
             inside = Fraction(rational(part(question, "named", str)), rational(part(question, "of", str)))
             require(0 < inside < 1, "a response names the true category with a probability")
             odds = inside * (k - size) / ((1 - inside) * size)
-            require(odds >= 1 and (odds == 1 or keeps(level, [(1 / odds, 1)])), "a response tells more than its level allows")
-    total = Level("approx", sum((x.exponent for x in spent), Fraction(0)), math.prod((x.ratio for x in spent), start=Fraction(1)))
+            require(
+                odds >= 1 and (odds == 1 or keeps(level, [(1 / odds, 1)])),
+                "a response tells more than its level allows",
+            )
+    total = Level(
+        "approx", sum((x.exponent for x in spent), Fraction(0)), math.prod((x.ratio for x in spent), start=Fraction(1))
+    )
     require(spent and whole.pure and at_most(total, whole), "the questions spend more than the form promises")
-    verdict.proved.append("responses are drawn within the level" if survey else "the odds of every question are within its level, and all together within the form's")
+    verdict.proved.append(
+        "responses are drawn within the level"
+        if survey
+        else "the odds of every question are within its level, and all together within the form's"
+    )
     verdict.unchecked.append("that clients draw as the page says, and responses of people")
     return verdict
 
@@ -3279,13 +3907,26 @@ def verify_file(path: Path) -> tuple[list[Verdict], list[tuple[dict[str, Any], d
         return [Verdict(name, refused=reason_of(wrong))], []
 
 
-NONSENSE = (Refused, TooFar, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError, DecimalException, OSError)
+NONSENSE = (
+    Refused,
+    TooFar,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+    MemoryError,
+    DecimalException,
+    OSError,
+)
 
 
 def reason_of(wrong: BaseException) -> str:
     if isinstance(wrong, Refused):
         return str(wrong)
-    return f"a part is missing, of the wrong kind, or beyond what is checked here ({type(wrong).__name__}: {str(wrong)[:80]})"
+    kind = f"{type(wrong).__name__}: {str(wrong)[:80]}"
+    return f"a part is missing, of the wrong kind, or beyond what is checked here ({kind})"
 
 
 def verify(paths: Sequence[Path], ledger: Path | None = None) -> list[Verdict]:
@@ -3319,7 +3960,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     global MOST_BYTES
     parser = argparse.ArgumentParser(description="Verify what Utmost released, without Utmost and without the table.")
     parser.add_argument("files", nargs="*", type=Path, help="JSON of answers, solutions, surveys or forms")
-    parser.add_argument("--ledger", type=Path, help="a ledger file: its chains, its budgets, and that it recorded the answers")
+    parser.add_argument(
+        "--ledger", type=Path, help="a ledger file: its chains, its budgets, and that it recorded the answers"
+    )
     parser.add_argument("--json", action="store_true", help="write the verdicts as JSON")
     parser.add_argument("--most-megabytes", type=int, default=MOST_BYTES >> 20, help="the largest file that is read")
     options = parser.parse_args(arguments)
@@ -3328,7 +3971,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     MOST_BYTES = options.most_megabytes << 20
     verdicts = verify(options.files, options.ledger)
     if options.json:
-        print(json.dumps([{"name": v.name, "verified": bool(v), "refused": v.refused, "proved": v.proved, "unchecked": v.unchecked} for v in verdicts], indent=2, ensure_ascii=False))
+        print(
+            json.dumps(
+                [
+                    {
+                        "name": v.name,
+                        "verified": bool(v),
+                        "refused": v.refused,
+                        "proved": v.proved,
+                        "unchecked": v.unchecked,
+                    }
+                    for v in verdicts
+                ],
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
     else:
         print("\n".join(map(str, verdicts)))
     return 0 if all(verdicts) else 1
