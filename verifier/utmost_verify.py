@@ -449,8 +449,8 @@ def keeps(level: Level, falls: Falls) -> bool:
     def log(digits: int) -> Enclosure:
         total = Enclosure.of(0, digits)
         for b, steps in falls:
-            total = total + Enclosure.of(b, digits + 10 + len(str(b.denominator))).ln() * steps
-        return Enclosure(total.low, total.high, digits)
+            total = total + Enclosure.of(b, digits).ln() * steps
+        return total
 
     if level.family == "zcdp":
         return proved(lambda digits: Enclosure.of(2 * level.size, digits) - log(digits) * log(digits))
@@ -3434,7 +3434,8 @@ def _take(line: bytes, accounts: dict[str, list[Event]], reserved: dict[str, set
         fields = part(record, "event", list)
         kinds = (str, int, str, int, int, str, dict)
         require(
-            len(fields) == 7 and all(type(f) is k for f, k in zip(fields, kinds, strict=True)),
+            len(fields) == 7
+            and all(isinstance(f, k) and not isinstance(f, bool) for f, k in zip(fields, kinds, strict=True)),
             "an event has other fields",
         )
         event = Event(*fields, part(record, "head", str))

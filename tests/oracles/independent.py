@@ -39,9 +39,34 @@ def theirs(content):
 
 
 SENTENCES = ("words", "space", "mechanism", "proof", "notes", "compared", "curve")
-TEXTS = ("where", "column", "conditions", "x", "y", "lower", "upper", "edges", "categories", "candidates", "by", "levels")
+TEXTS = (
+    "where",
+    "column",
+    "conditions",
+    "x",
+    "y",
+    "lower",
+    "upper",
+    "edges",
+    "categories",
+    "candidates",
+    "by",
+    "levels",
+)
 TEXTS += ("tables", "shares", "expected_rows", "total", "x_range", "y_range", "largest", "loss", "prior", "q", "grid")
-OPEN_DATA = ("evidence", "array", "labels", "weights", "strategy", "workload", "grain", "branching", "cells", "counted", "share")
+OPEN_DATA = (
+    "evidence",
+    "array",
+    "labels",
+    "weights",
+    "strategy",
+    "workload",
+    "grain",
+    "branching",
+    "cells",
+    "counted",
+    "share",
+)
 
 
 def is_open(path, verdict):
@@ -54,7 +79,9 @@ def is_open(path, verdict):
         return True
     if path[:2] == ("accuracy", "after"):
         intervals = len(path) > 2 and path[2] in ("intervals", "confidence")
-        return not intervals or any("interval" in text or "half width" in text or "confidence" in text for text in verdict.unchecked)
+        return not intervals or any(
+            "interval" in text or "half width" in text or "confidence" in text for text in verdict.unchecked
+        )
     if path[0] == "question":
         return path[1] in TEXTS
     if path[:2] == ("solution", "problem"):

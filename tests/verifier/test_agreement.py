@@ -72,7 +72,11 @@ def test_every_kind_of_answer(name, answers):
 
 def test_answers_of_tiers_and_of_people():
     people = reports.opened("replace", people=True)
-    asked = (people.count("age >= 40", 1), people.sum("age", 0, 100, 1), people.mean("age", 0, 100, 1, by=reports.TOWNS))
+    asked = (
+        people.count("age >= 40", 1),
+        people.sum("age", 0, 100, 1),
+        people.mean("age", 0, 100, 1, by=reports.TOWNS),
+    )
     assert all(mine(verifier, json.loads(answer.to_json())) for answer in asked)
 
 
@@ -115,7 +119,9 @@ def extremes_of(content, places, values):
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in reports.SLOW][::5])
 def test_extreme_forgeries(name, answers):
     rng, content = np.random.default_rng(23), answers(name)
-    places = [path for path, _ in leaves(content) if path[0] in ("question", "released", "privacy", "solution", "value")]
+    places = [
+        path for path, _ in leaves(content) if path[0] in ("question", "released", "privacy", "solution", "value")
+    ]
     some = [places[i] for i in rng.permutation(len(places))[:4]]
     for path, value, changed in extremes_of(content, some, EXTREME[::3]):
         wrong = disagreement(verifier, changed, path)
