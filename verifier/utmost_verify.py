@@ -3152,7 +3152,8 @@ def optimality(
 
 
 SUPPOSED = "whether the texts of the conditions make them disjoint, nested or complete, as the sensitivity supposes"
-NUMBERS = ("words", "numbers", "epsilon", "delta", "mu", "rho", "mu²", "kept")
+KNOWN = {"question": (), "released": (), "privacy": ("words",), "ledger": ("epsilon", "delta", "mu²", "rho")}
+"""Parts of which every name is read, but for these."""
 SOLUTION = {"format", "version", "problem", "mechanism", "certified", "value", "certificate", "sha256"}
 CERTIFICATE = {"claim", "reason", "quantity", "method", "bound", "gap", "evidence", "notes"}
 ANSWER = {
@@ -3217,6 +3218,8 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
         found = answer_follows(a, mechanism, space, released, data)
     except TooFar as far:
         found = Found(None, None, [str(far)])
+        if isinstance(released, Object):
+            released.read |= set(released)
     if isinstance(found.value, tuple) and found.value[0] == "in some order":
         _, names, running = found.value
         stated = part(content, "value", dict)
@@ -3236,8 +3239,8 @@ def verify_answer(content: Any, name: str) -> tuple[Verdict, dict[str, Any]]:
     elif found.intervals is not None:
         verdict.unchecked.append("intervals (version 0.2 left rounding out of them)")
     verdict.unchecked += found.unchecked
-    for place in ("question", "released", "privacy", "ledger"):
-        require_read(content[place], place, NUMBERS)
+    for place, besides in KNOWN.items():
+        require_read(content[place], place, besides)
     for place in ("space", "privacy"):
         require_read(problem[place], f"the problem's {place}")
     require_read(solution["mechanism"], "the mechanism")
