@@ -3750,20 +3750,25 @@ def _grid(sides: Sequence[int]) -> list[tuple[int, ...]]:
     return list(product(*map(range, sides)))
 
 
-def edge_levels(data: Any, edges: Sequence[tuple[int, int]]) -> list[Level]:
+ORDERED = (None, "path", "counts", "complete", "cycle")
+"""Spaces whose edges have an order in the format: those that list them, and these families."""
+
+
+def edge_levels(data: Any, space: Mapping[str, Any], edges: Sequence[tuple[int, int]]) -> list[Level]:
+    """The level of every edge."""
     if isinstance(data, dict) and "kind" in data:
         return [level_of(data)] * len(edges)
+    require(space.get("family") in ORDERED, "levels that differ by edge are not checked on this family of spaces")
     if isinstance(data, dict) and "levels" in data:
-        named, which = (
-            [level_of(level) for level in part(data, "levels", list)],
-            whole_numbers(part(data, "which"), len(edges)),
-        )
+        named = [level_of(level) for level in part(data, "levels", list)]
+        which = whole_numbers(part(data, "which"), len(edges))
         require(all(0 <= w < len(named) for w in which), "the levels do not match the edges")
         return [named[w] for w in which]
     epsilons, deltas = part(data, "epsilon", list), part(data, "delta")
     deltas = deltas if isinstance(deltas, list) else [deltas] * len(edges)
     require(len(epsilons) == len(deltas) == len(edges), "the levels do not match the edges")
-    return [level_of({"kind": "approx", "epsilon": e, "delta": d}) for e, d in zip(epsilons, deltas, strict=True)]
+    pairs = zip(epsilons, deltas, strict=True)
+    return [level_of({"kind": "approx", "epsilon": e, "delta": d}) for e, d in pairs]
 
 
 def checked_file(content: Any, what: str) -> None:
@@ -3786,7 +3791,7 @@ def verify_solution(content: Any, name: str) -> Verdict:
         optimality(problem, certificate, law, level, verdict)
         return verdict
     n, edges = edges_of(space)
-    levels = edge_levels(part(problem, "privacy"), edges)
+    levels = edge_levels(part(problem, "privacy"), space, edges)
     if "peaks" in mechanism:
         peaks_are_private(part(mechanism, "peaks", list), n, edges, levels)
         verdict.proved.append(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.independent import load
 
+import utmost as um
 from utmost.exact import endpoints
 from utmost.mechanism.noise.integer_balls import norm
 
@@ -149,3 +150,27 @@ def test_composition_of_a_batch():
     delta = v.composed_delta([level, level], level, 40)
     assert Fraction(delta.low) <= Fraction(3, 8) <= Fraction(delta.high)  # (3/4)^2 (1 - 3/9)
     assert delta.high - delta.low < Fraction(1, 10**20)
+
+
+SPACES = [um.path(5), um.sums(3, 2), um.cycle(5), um.cycle(2), um.complete(4), um.path(1), um.counts(3)]
+SPACES += [um.differences(3, adjacency) for adjacency in ("replace", "add-remove")]
+SPACES += [
+    um.grid((3, 2)),
+    um.grid((3, 2), "manhattan"),
+    um.grid((2, 2, 2)),
+    um.hamming(2, 3),
+    um.hamming(2, ("a", "b")),
+]
+SPACES += [um.histograms(3, 3), um.histograms(2, 3, "add-remove")]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_edges_of_graphs(space):
+    """The same points and neighbours as the package; in the same order where levels may differ by edge."""
+    plain = space.to_json()
+    points, edges = v.edges_of(plain)
+    theirs = [tuple(edge) for edge in space.edge_indices.tolist()]
+    assert points == len(space.points)
+    assert sorted(map(sorted, edges)) == sorted(map(sorted, theirs))
+    if plain.get("family") in v.ORDERED:
+        assert [tuple(edge) for edge in edges] == theirs
