@@ -136,3 +136,16 @@ class LedgerState:
                 raise InvalidInput(f"the ledger's {name} is not in words that a ledger says.")
         if type(self.entry) is not int or self.entry < 1 or type(self.kept) is not bool:
             raise InvalidInput("the ledger's entry is a number from 1 on, and whether it was kept true or false.")
+        if not isinstance(self.amounts, Mapping) or not all(map(_is_within, self.amounts.values())):
+            raise InvalidInput(
+                "the ledger's amounts are what was spent of each resource, and its limit, which is no less."
+            )
+
+
+def _is_within(amount: Any) -> bool:
+    """Whether an amount of a report is a number spent and a limit that is no less, up to rounding."""
+    if not isinstance(amount, Mapping) or set(amount) != {"spent", "limit"}:
+        return False
+    spent, limit = amount["spent"], amount["limit"]
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (spent, limit))
+    return numbers and 0 <= spent <= limit * (1 + 1e-9)

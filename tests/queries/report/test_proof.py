@@ -337,6 +337,27 @@ def test_what_is_no_report_is_refused_in_words(tmp_path):
     assert utmost("verify", file).returncode == 2
 
 
+@pytest.mark.parametrize(
+    "name", ["unbiased count", "mean", "histogram", "majority", "quantile by ranks", "share", "keys"]
+)
+def test_other_released_names_are_refused(name):
+    """What was not released by this question does not stand among what was."""
+    content = json.loads(asked(name).to_json())
+    assert is_verified(content)
+    content["released"]["something else"] = 7
+    assert not is_verified(content)
+
+
+@pytest.mark.parametrize(
+    "amounts", [1.5, {"epsilon": 1}, {"epsilon": {"spent": 2, "limit": 1}}, {"epsilon": {"spent": -1, "limit": 1}}]
+)
+def test_amounts_that_no_ledger_says_are_refused(amounts):
+    content = json.loads(asked("unbiased count").to_json())
+    content["ledger"]["amounts"] = amounts
+    with pytest.raises(BadFile, match="amounts"):
+        answer_from_json(content)
+
+
 def test_the_solution_of_another_question_is_refused():
     """Another quantile of the same column lies on the same tallies; its proof is not one for this question."""
     median, quarter = (

@@ -174,6 +174,10 @@ class AggregateQuery(Question):
     def statement(self, source: Source, secret: bytes) -> Statement:
         return source.statement(self.statistic.relation(source, self.bounded_unit, self.where.text, secret))
 
+    @property
+    def released_names(self) -> Sequence[str]:
+        return self.statistic.parts
+
     # ---- errors ----
 
     @property

@@ -13,7 +13,7 @@ independent noise, calibrated to the change of all of them together.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -263,6 +263,10 @@ class ByFoundKeys(AggregateQuery):
     def released(self, sample: Any) -> dict[str, Any]:
         keys, numbers = sample
         return {"keys": plain_keys(keys), **dict(zip(self.statistic.parts, numbers.T.tolist(), strict=True))}
+
+    @property
+    def released_names(self) -> Sequence[str]:
+        return ("keys", *self.statistic.parts)
 
     # ---- errors ----
 

@@ -257,6 +257,10 @@ class CellCounts(Question):
     def released(self, sample: Any) -> dict[str, Any]:
         return self.strategy.released(sample)
 
+    @property
+    def released_names(self) -> Sequence[str]:
+        return self.strategy.labels
+
     def require_released(self, released: Mapping[str, Any]) -> None:
         self.strategy.require_released(released)
 

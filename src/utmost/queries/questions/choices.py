@@ -8,7 +8,7 @@ parameters, its sentence, and which parts these give.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -122,6 +122,10 @@ class Choice(Question):
 
     def released(self, sample: Any) -> dict[str, Any]:
         return {self.selection.label: sample}
+
+    @property
+    def released_names(self) -> Sequence[str]:
+        return (self.selection.label,)
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         super().require_released(released)

@@ -148,8 +148,12 @@ class Quantiles(Question):
         return tuple((space.matrix @ np.array(cells)).tolist()) if isinstance(space, Strategy) else cells
 
     def released(self, sample: Any) -> dict[str, Any]:
+        return {name: int(x) for name, x in zip(self.released_names, sample, strict=True)}
+
+    @property
+    def released_names(self) -> list[str]:
         label = "sum" if self.releases_sums else "cell"
-        return {f"{label} {i + 1}": int(x) for i, x in enumerate(sample)}
+        return [f"{label} {i + 1}" for i in range(self.space.dimension)]
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not all(type(value) is int for value in released.values()):

@@ -250,6 +250,11 @@ class Question(ABC):
     def released(self, sample: Any) -> dict[str, Any]:
         """The drawn values by name, as plain data: the form that the ledger stores."""
 
+    @property
+    @abstractmethod
+    def released_names(self) -> Sequence[str]:
+        """The names of the released values, in the order in which they are drawn."""
+
     def require_released(self, released: Mapping[str, Any]) -> None:
         """Refuse, by `InvalidInput`, values that cannot have been released: a report may hold anything.
 

@@ -159,6 +159,10 @@ class Share(Question):
     def released(self, sample: Any) -> dict[str, Any]:
         return {"count": int(sample), "blur": uniform_integer(BITS)}
 
+    @property
+    def released_names(self) -> tuple[str, ...]:
+        return ("count", "blur")
+
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not all(type(value) is int for value in released.values()):
             raise InvalidInput("what is released are whole numbers.")

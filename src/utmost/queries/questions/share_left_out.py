@@ -97,6 +97,10 @@ class ShareLeftOut(Question):
     def released(self, sample: Any) -> dict[str, Any]:
         return {name: int(x) for name, x in zip(PARTS, sample, strict=True)}
 
+    @property
+    def released_names(self) -> tuple[str, ...]:
+        return PARTS
+
     def require_released(self, released: Mapping[str, Any]) -> None:
         if not all(type(value) is int for value in released.values()):
             raise InvalidInput("what is released are whole numbers.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -100,6 +100,10 @@ class ShownKeys(Question):
     def released(self, sample: Any) -> dict[str, Any]:
         keys, _ = sample
         return {"keys": plain_keys(keys)}
+
+    @property
+    def released_names(self) -> Sequence[str]:
+        return ("keys",)
 
     def value(self, released: Mapping[str, Any]) -> list[Any]:
         return self.selection.keys(released).labels

@@ -7,7 +7,7 @@ changes, at the level of its tier (HET). The answer is about all rows together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -249,6 +249,10 @@ class TieredCount(Question):
 
     def released(self, sample: Any) -> dict[str, Any]:
         return {name: int(number) for name, number in zip(self.names, sample, strict=True)}
+
+    @property
+    def released_names(self) -> Sequence[str]:
+        return self.names
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         if set(released) != set(self.names) or not all(type(value) is int for value in released.values()):

@@ -190,6 +190,8 @@ def answer_from_json(content: Any) -> Answer:
         )
         ledger = ledger_state(content["ledger"])
         released = dict(content["released"])
+        if set(released) != set(question.released_names):  # whatever else it held would look as if it was released
+            raise InvalidInput("other names were released than this question releases.")
         question.require_released(released)
         answer = Answer(question, str(content["dataset"]), released, ledger)
         _ = answer.value
