@@ -77,11 +77,13 @@ def is_open(path, verdict):
     """
     if path[0] in SENTENCES or path[:2] in (("accuracy", "before"), ("privacy", "words")):
         return True
+    leaves_intervals = any(
+        word in text for text in verdict.unchecked for word in ("interval", "half width", "confidence")
+    )
     if path[:2] == ("accuracy", "after"):
-        intervals = len(path) > 2 and path[2] in ("intervals", "confidence")
-        return not intervals or any(
-            "interval" in text or "half width" in text or "confidence" in text for text in verdict.unchecked
-        )
+        return len(path) < 3 or path[2] not in ("intervals", "confidence") or leaves_intervals
+    if path[0] == "released":  # other integers under the same answer: only their intervals can tell
+        return leaves_intervals
     if path[0] == "question":
         return path[1] in TEXTS
     if path[:2] == ("solution", "problem"):
