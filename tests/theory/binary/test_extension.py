@@ -686,3 +686,55 @@ def test_the_boundary_by_colour(seed):
         j: {v for v in ends if truth[v] == j} for j in (False, True)
     }
     assert set(found.points) == ends
+
+
+# ---- an edge without a promise constrains nothing ----
+
+NO_PROMISES = [um.PureDP(math.inf), um.ApproxDP(math.inf, 0.2), um.GaussianDP(math.inf)]
+
+
+@pytest.mark.parametrize("level", NO_PROMISES, ids=repr)
+@pytest.mark.parametrize("known", [0, 1, 0.3])
+def test_a_free_point_behind_no_promise_tells_the_truth(level, known):
+    """Whatever is known at the other end, 0 included; and the optimum is certified and verified."""
+    best = um.binary.extend(um.path(2), [True, True], {0: known}, level)
+    assert best.mechanism.probability(1, True) == 1
+    assert best.verify().optimal == "theorem"
+    assert um.certify(best).level == level
+    assert um.binary.imposed(um.path(3), 0, known, level).tolist() == [known, 1, 1]
+
+
+@pytest.mark.parametrize("level", NO_PROMISES, ids=repr)
+def test_nothing_contradicts_across_no_promise(level):
+    """Opposite certain answers at neighbours, and through a free point; a table certifies that has them."""
+    assert um.binary.extend(um.path(2), [True, False], {0: 0, 1: 1}, level).verify()
+    assert um.binary.extend(um.path(3), [True] * 3, {0: 0, 2: 1}, level).mechanism.probability(1, True) == 1
+    table = um.FiniteMechanism(np.eye(2), range(2), (False, True))
+    assert um.certify(table, um.path(2), level).level == level
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_edges_without_a_promise_might_as_well_be_missing(seed):
+    """Random graphs with certain answers at known points: the same optimum, or the same refusal, without such edges."""
+    rng = np.random.default_rng(seed)
+    n, edges, _, known = random_question(rng)
+    truth = [True] * n
+    known = {v: float(rng.choice([0, 1, 0.3])) for v in known} or {0: 0.0}
+    free = rng.random(len(edges)) < 0.5
+    delta = rng.choice([0, 0.1], len(edges))
+    space, rest = (um.Space.from_edges(some, points=range(n)) for some in (edges, np.array(edges)[~free].tolist()))
+    levels = um.per_edge(space, epsilon=np.where(free, math.inf, 1.0), delta=delta)
+
+    def solve(space, levels):
+        try:
+            return um.binary.extend(space, truth, known, levels)
+        except NoExtension:
+            return None
+
+    best = solve(space, levels)
+    without = solve(rest, um.per_edge(rest, epsilon=np.ones((~free).sum()), delta=delta[~free]))
+    assert (best is None) == (without is None)
+    if best is not None:
+        assert np.array_equal(best.mechanism.matrix, without.mechanism.matrix)
+        assert best.verify()
+        assert um.certify(best)
