@@ -482,3 +482,18 @@ def test_small_lower_bounds_keep_their_digits_at_epsilon_zero():
     level = ApproxDP(0, 1e-12)
     assert level.lower_after(1, 3e-12) == pytest.approx(2e-12, rel=1e-14, abs=0)
     assert level.lower(3e-12) == pytest.approx(2e-12, rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("knots", "words"),
+    [
+        (lambda a: a, "SuitablePair.from_functions"),
+        (np.sqrt, "pairs \\(alpha, upper\\)"),
+        (3, "knots is 3; give pairs"),
+        ([1, 2], "give pairs"),
+        (PureDP(1), "give pairs"),
+    ],
+)
+def test_a_pair_says_what_it_is_made_of(knots, words):
+    with pytest.raises(InvalidInput, match=words):
+        SuitablePair(knots)

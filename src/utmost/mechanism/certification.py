@@ -307,6 +307,8 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
     # Eight times what rounding needs, so that floats prove nearly every edge; a smaller floor would change the
     # mechanism imperceptibly less and leave all edges of a small epsilon to exact arithmetic.
     eta = max(8 * needed_floor(tightest, floors, extreme_levels), word_floor(floors, extreme_levels, matrix.shape[1]))
+    if eta > MOST_MOVED and _rows_are_equal(matrix, levels.space):
+        eta = 2.0**-52  # equal rows are rounded to equal weights, which satisfy any level
     if matrix.shape[1] == 2 and eta > MOST_MOVED:
         return _within_reason(_carried_down(matrix, mechanism.outputs, levels, bits_to_differ(matrix, levels)))
     for _ in range(TRIES):
@@ -319,6 +321,12 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
             )
         eta *= 16
     raise CannotCertify(f"{violation} Rounding could not be absorbed: allow a slightly larger epsilon or delta.")
+
+
+def _rows_are_equal(matrix: Floats, space: Space) -> bool:
+    """Whether no probability differs between neighbours."""
+    a, b = space.edge_indices.T
+    return bool((matrix[a] == matrix[b]).all())
 
 
 def _carried_down(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevels, bits: int) -> CertifiedMechanism:
