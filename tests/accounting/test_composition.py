@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import utmost as um
-from utmost.accounting import Composition, how_many, largest_epsilon, loss_between, loss_of
+from utmost.accounting import Composition, how_many, inversion, largest_epsilon, loss_between, loss_of
 from utmost.accounting import composition as module
 from utmost.errors import InvalidInput, UnsupportedLevel
 
@@ -682,3 +682,62 @@ def test_events_go_there_and_back():
     with pytest.raises(UnsupportedLevel, match="PoissonSampled"):
         um.accounting.events.from_event(accounting.PoissonSampledDpEvent(0.1, accounting.GaussianDpEvent(1.0)))
     assert um.accounting.events.from_event(accounting.LaplaceDpEvent(2.0)).epsilon(0) == 0.5
+
+
+# ---- many different levels ----
+
+
+def on_a_grid(levels, epsilon, unit, up):
+    """Delta at an epsilon if every level is rounded to a multiple of `unit`, up or down: a bound on either side."""
+    rounded = [math.ceil(e / unit) if up else math.floor(e / unit) for e in levels]
+    masses = np.ones(1)
+    for steps in rounded:
+        likely = 1 / (1 + math.exp(-steps * unit))
+        wider = np.zeros(len(masses) + steps)
+        wider[steps:] = likely * masses
+        wider[: len(masses)] += (1 - likely) * masses
+        masses = wider
+    losses = (2 * np.arange(len(masses)) - sum(rounded)) * unit
+    over = np.maximum(losses - epsilon, 0.0)
+    return float(masses @ -np.expm1(-over))
+
+
+@pytest.mark.parametrize(("count", "low", "high"), [(25, 0.05, 0.5), (45, 0.5, 3), (60, 0.5, 3), (100, 0.01, 0.2)])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.8])
+def test_many_different_levels_lie_between_grids(count, low, high, share):
+    """Bounds close to each other, and between those of levels rounded to a grid, at any part of the largest loss."""
+    levels = np.random.default_rng(count).uniform(low, high, count).tolist()
+    epsilon, unit = share * sum(levels), 1e-3 * low
+    lower, upper = um.compose(levels).bounds(epsilon)
+    assert on_a_grid(levels, epsilon, unit, up=False) <= upper * (1 + 1e-9)
+    assert lower * (1 - 1e-9) <= on_a_grid(levels, epsilon, unit, up=True)
+    assert 0 <= lower <= upper
+    if upper > 1e-12:
+        assert upper - lower <= 1e-6 * upper
+
+
+def test_nearby_epsilons_share_an_integrand_and_agree_with_fresh_ones():
+    """What is kept from one epsilon serves others near it: bounds overlap those of a composition that keeps nothing."""
+    levels = np.random.default_rng(1).uniform(0.5, 2, 50).tolist()
+    kept = um.compose(levels)
+    for epsilon in (40.0, 40.01, 40.1, 41.0, 39.9):
+        lower, upper = kept.bounds(epsilon)
+        fresh = um.compose(levels).bounds(epsilon)
+        assert max(lower, fresh[0]) <= min(upper, fresh[1])
+    assert len(kept._transform.spectra) == 1
+
+
+def test_a_hundred_levels_take_no_million_of_millions():
+    """The factors that an epsilon needs: at most one full table for the last digits, and small ones for the search."""
+    levels = np.random.default_rng(0).uniform(0.5, 3, 60).tolist()
+    total, factors = um.compose(levels), []
+    dense = inversion._dense_product
+
+    def counted(transform, tilt, count, step):
+        factors.append(len(tilt) * count)
+        return dense(transform, tilt, count, step)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inversion, "_dense_product", counted)
+        total.epsilon(1e-6)
+    assert sum(factors) <= 3 * inversion.MOST_DENSE

@@ -197,9 +197,11 @@ def test_limits(steps, alpha, epsilon):
     assert PureDP(epsilon).upper_after(steps, 0) == 0
     assert PureDP(epsilon).lower_after(steps, 1) == 1
     assert near(ApproxDP(0, "1/1024").upper_after(steps, alpha), min(1, Fraction(alpha) + Fraction(steps, 1024)))
-    assert PureDP(math.inf).upper_after(steps, [0, alpha]).tolist() == [0, 1]
-    assert ApproxDP(math.inf, 0.2).upper_after([0, 1, 1 + steps], 0).tolist() == [0, 0.2, 1]
-    assert ApproxDP(math.inf, 0.2).upper_after([0, steps], alpha).tolist() == [alpha, 1]
+    for level in INFINITE:
+        assert level.upper_after([0, 1, 1 + steps], 0).tolist() == [0, 1, 1]
+        assert level.upper_after([0, steps], alpha).tolist() == [alpha, 1]
+        assert level.lower_after([0, 1, 1 + steps], 1).tolist() == [1, 0, 0]
+        assert level.lower_after([0, steps], alpha).tolist() == [alpha, 0]
     assert ApproxDP(epsilon, 1).upper_after(steps, [0, alpha]) == pytest.approx([1, 1], rel=1e-15, abs=0)
     assert ApproxDP(epsilon, 0.5).upper_after(0, alpha) == alpha == ApproxDP(epsilon, 0.5).lower_after(0, alpha)
 
@@ -215,7 +217,7 @@ def test_gaussian_bounds_move_the_quantile(x, mu, steps):
         assert level.lower(alpha) == pytest.approx(normal(x - mu), rel=1e-11, abs=1e-305)
         assert level.lower_after(steps, alpha) == pytest.approx(normal(x - steps * mu), rel=1e-11, abs=1e-305)
     assert GaussianDP(0).upper_after(steps, alpha) == alpha == GaussianDP(math.inf).upper_after(0, alpha)
-    assert GaussianDP(math.inf).upper_after(1 + steps, [0, 1e-300, 1]).tolist() == [0, 1, 1]
+    assert GaussianDP(math.inf).upper_after(1 + steps, [0, 1e-300, 1]).tolist() == [1, 1, 1]
 
 
 @given(st.fractions(0, 5, max_denominator=100), small | probabilities)
@@ -480,3 +482,18 @@ def test_small_lower_bounds_keep_their_digits_at_epsilon_zero():
     level = ApproxDP(0, 1e-12)
     assert level.lower_after(1, 3e-12) == pytest.approx(2e-12, rel=1e-14, abs=0)
     assert level.lower(3e-12) == pytest.approx(2e-12, rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("knots", "words"),
+    [
+        (lambda a: a, "SuitablePair.from_functions"),
+        (np.sqrt, "pairs \\(alpha, upper\\)"),
+        (3, "knots is 3; give pairs"),
+        ([1, 2], "give pairs"),
+        (PureDP(1), "give pairs"),
+    ],
+)
+def test_a_pair_says_what_it_is_made_of(knots, words):
+    with pytest.raises(InvalidInput, match=words):
+        SuitablePair(knots)

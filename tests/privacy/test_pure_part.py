@@ -45,6 +45,8 @@ def test_concentrated_levels_follow_from_pure_ones_alone():
     assert not implies(um.ApproxDP(1, "1e-30"), um.ZCDP("1/2"))
     assert not implies(um.PureDP(math.inf), um.ZCDP(5))
     assert implies(um.PureDP(math.inf), um.ZCDP(math.inf))
+    for weakest in (um.PureDP(math.inf), um.ApproxDP(math.inf, 0.1)):
+        assert all(implies(pure, weakest) for pure in (um.PureDP(1), um.PureDP.from_ratio(2), um.PureDP(math.inf)))
     found = pure_within(um.ZCDP("0.3"))
     assert float(found.exponent) == pytest.approx(math.sqrt(0.6), rel=2e-11)
     assert Fraction(found.exponent) ** 2 <= Fraction(6, 10)

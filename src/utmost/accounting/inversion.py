@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -38,7 +39,14 @@ NOTHING = 46.0
 MOST_CELLS = 4 * 10**6
 MOST_NODES = 10**8
 """The largest number of factors, over all nodes, that may be computed."""
-AT_ONCE = 2**16
+MOST_DENSE = 4 * 10**7
+"""The largest number of factors that are computed at all nodes, for losses of two opposite values (0.2 s)."""
+MOST_WIDENING, MARGIN = 4.0, 6.0
+"""The most by which the extra mechanism is widened to compute all nodes where few may hold anything; and how far below
+the limit, as an exponent, a typical node is for that."""
+NEAR = 0.05
+"""How far from its own epsilon, in standard deviations of the loss, an integrand is used again."""
+AT_ONCE, WIDE, ROWS = 2**16, 2**10, 16
 LEAST_DEVIATION = 1e-100
 MOST_SIZE = 1e100
 
@@ -57,6 +65,8 @@ class Transform:
             self.values[row, : len(loss.values)] = loss.values
             self.masses[row, : len(loss.values)] = loss.masses
         self.counts = np.array([count for _, count in parts], dtype=float)
+        self.is_mirrored = width == 2 and bool((self.values[:, 0] == -self.values[:, 1]).all())
+        """Whether every loss has the two values -e and e, as that of a pure level has."""
         self.variance = variance
         self.most = float(self.counts @ self.values.max(axis=1)) if variance == 0 else math.inf
         means = (self.masses * self.values).sum(axis=1)
@@ -65,6 +75,8 @@ class Transform:
         self.deviation = math.sqrt(float(self.counts @ spread) + variance)
         self.size = float(self.counts @ np.abs(self.values).max(axis=1))
         self.blur = float(sum(loss.blur * count for loss, count in parts)) + 4 * ULP * self.size
+        self.spectra: dict[float, Spectrum] = {}
+        """The last integrand that was computed for each coarseness; nearby epsilons use it again."""
 
     def log_moment(self, theta: float) -> float:
         """Ln E[e^(theta L)]."""
@@ -91,8 +103,12 @@ def bounds_of(transform: Transform, epsilon: float, coarse: float = 1.0) -> tupl
     if epsilon >= transform.most:  # up to rounding: the exact sum of losses may still be a little larger
         return low, high
     if transform.deviation > LEAST_DEVIATION and max(transform.deviation, transform.size, epsilon) < MOST_SIZE:
-        theta = _best_tilt(transform, epsilon)
-        lower, upper = _invert(transform, epsilon, theta, coarse * _smoothing(transform, theta))
+        spectrum = transform.spectra.get(coarse)
+        if spectrum is None or abs(epsilon - spectrum.epsilon) > NEAR * transform.deviation:
+            theta = _best_tilt(transform, epsilon)
+            spectrum = _spectrum(transform, epsilon, theta, coarse * _smoothing(transform, theta))
+            transform.spectra[coarse] = spectrum
+        lower, upper = _invert(transform, epsilon, spectrum)
         low, high = max(low, lower), min(high, upper)
     return low, high
 
@@ -140,37 +156,97 @@ def _smoothing(transform: Transform, theta: float) -> float:
     return 0.0 if transform.variance >= (8 * sigma) ** 2 else sigma
 
 
-def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) -> tuple[float, float]:
-    """The trapezoidal sum with its errors: rounding, omitted cells, periodic copies, and the extra mechanism."""
-    log_scale = transform.log_moment(theta) - theta * epsilon
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The integrand without its factor e^(-z epsilon), at the nodes of the trapezoidal rule.
+
+    Attributes
+    ----------
+    epsilon : float
+        The epsilon at which theta is the best tilt; the integral is valid at any other.
+    theta, sigma, period : float
+        The tilt, the extra mechanism, and the period of the trapezoidal rule.
+    log_moment : float
+        The logarithm of the moment generating function at theta.
+    blocks : list of (t, size, factor)
+        Nodes, the size of the normal part there, and its product with all characteristic functions.
+    left_out, dense_out : float
+        Bounds on what the nodes left out add to the integral, and to that of the density.
+    """
+
+    epsilon: float
+    theta: float
+    sigma: float
+    period: float
+    log_moment: float
+    blocks: list[tuple[Floats, Floats, NDArray[np.complex128]]]
+    left_out: float
+    dense_out: float
+
+
+def _spectrum(transform: Transform, epsilon: float, theta: float, sigma: float) -> Spectrum:
+    """The integrand at a tilt: at all nodes where these are few, else at those that are not shown to hold nothing."""
+    log_moment = transform.log_moment(theta)
+    log_scale = log_moment - theta * epsilon
     if log_scale < -690:
-        return 0.0, math.exp(max(-744.0, log_scale)) * (1 + 1e-6)  # Chernoff
-    smooth = transform.variance + sigma**2
+        return Spectrum(epsilon, theta, sigma, math.inf, log_moment, [], 0.0, 0.0)
     period = _period(transform, theta, log_scale)
-    step = 2 * math.pi / period
-    tilt = transform.tilted(theta)
+    step, tilt = 2 * math.pi / period, transform.tilted(theta)
+
+    def end(sigma: float) -> float:
+        return math.sqrt(2 * NOTHING / (transform.variance + sigma**2))
+
+    dense = False
+    if transform.is_mirrored:
+        # by Jensen's formula the mean of ln |p e^(it) + q e^(-it)| over t is ln max(p, q): what a typical node holds
+        typical = float(transform.counts @ np.log(tilt.max(axis=1)))
+        is_alive = typical > 2 * math.log(max(1.0, end(sigma) * transform.deviation)) - NOTHING - MARGIN
+        crowd = end(sigma) / step * len(tilt) / MOST_DENSE
+        if transform.variance == 0 and crowd > 1 and (is_alive or crowd <= MOST_WIDENING):
+            sigma *= crowd * (1 + 1e-9)
+        dense = end(sigma) / step * len(tilt) <= MOST_DENSE * (1 + 1e-6)
+    smooth = transform.variance + sigma**2
     last = math.sqrt(2 * NOTHING / smooth)
-    cells = _live_cells(transform, tilt, last, step, smooth)
-    if cells is None:  # too many nodes: be content with wider bounds
-        return _invert(transform, epsilon, theta, 4 * max(sigma, math.sqrt(transform.variance)))
-    blocks, (left_out, dense_out) = cells
+    if dense:
+        nodes = np.arange(math.ceil(last / step) + 1, dtype=float)
+        products = [(nodes, _dense_product(transform, tilt, len(nodes), step))]
+        left_out = dense_out = 0.0
+    else:
+        cells = _live_cells(transform, tilt, last, step, smooth)
+        if cells is None:  # too many nodes: be content with wider bounds
+            return _spectrum(transform, epsilon, theta, 4 * max(sigma, math.sqrt(transform.variance)))
+        blocks, (left_out, dense_out) = cells
+        products = [(at, _product(transform, tilt, at * step)) for at in blocks]
+    left_out += 2 * math.exp(-NOTHING) * (1 + step / last) / last  # beyond the last cell: e^(-smooth t^2/2)/t^2
+    dense_out += 2 * math.exp(-NOTHING) * (step + 1 / (last * smooth))
+    parts = []
+    for at, product in products:
+        t = at * step
+        size = np.exp(-smooth * t * t / 2) * np.where(at == 0, 1.0, 2.0)
+        parts.append((t, size, size * product))
+    return Spectrum(epsilon, theta, sigma, period, log_moment, parts, left_out, dense_out)
+
+
+def _invert(transform: Transform, epsilon: float, spectrum: Spectrum) -> tuple[float, float]:
+    """The trapezoidal sum with its errors: rounding, omitted cells, periodic copies, and the extra mechanism."""
+    theta, sigma, period = spectrum.theta, spectrum.sigma, spectrum.period
+    log_scale = spectrum.log_moment - theta * epsilon
+    if log_scale < -690 or not spectrum.blocks:
+        return 0.0, _exp(max(-744.0, log_scale)) * (1 + 1e-6)  # Chernoff
+    smooth, step = transform.variance + sigma**2, 2 * math.pi / period
+    left_out, dense_out = spectrum.left_out, spectrum.dense_out
     integral = density = noise = dense_noise = 0.0
     widths = transform.values.max(axis=1) - transform.values.min(axis=1)
-    for at in blocks:
-        t = at * step
+    place = (0.5 + theta) * smooth - epsilon
+    for t, size, factor in spectrum.blocks:
         z = theta + 1j * t
-        factor = np.exp(-smooth * t * t / 2) * np.where(at == 0, 1.0, 2.0) + 0j
-        size = factor.real.copy()
-        factor *= _product(transform, tilt, t)
-        place = (0.5 + theta) * smooth - epsilon
-        integral += float((factor * np.exp(1j * t * place) / (z * (z + 1))).real.sum())
-        density += float((factor * np.exp(1j * t * place)).real.sum())
+        turned = factor * np.exp(1j * t * place)
+        integral += float((turned / (z * (z + 1))).real.sum())
+        density += float(turned.real.sum())
         # every factor is off by some roundings of its phase, and the product by their sum
         phase_error = ULP * size * (8 + transform.counts.sum() * 8 + t * (transform.counts @ widths + 4 * abs(place)))
         noise += float((phase_error / np.abs(z * (z + 1))).sum())
         dense_noise += float(phase_error.sum())
-    left_out += 2 * math.exp(-NOTHING) * (1 + step / last) / last  # beyond the last cell: e^(-smooth t^2/2)/t^2
-    dense_out += 2 * math.exp(-NOTHING) * (step + 1 / (last * smooth))
     unit = _exp(log_scale + (theta + theta * theta) * sigma**2 / 2) / (2 * math.pi)
     value = unit * step * integral
     relative = ULP * (32 + 8 * float(transform.counts.sum()) + 8 * (theta + 1) * (transform.size + abs(epsilon)))
@@ -242,15 +318,35 @@ def _exp(exponent: float) -> float:
     return math.exp(exponent) if exponent < 709 else math.inf
 
 
+def _dense_product(transform: Transform, tilt: Floats, count: int, step: float) -> NDArray[np.complex128]:
+    """The product of the characteristic functions of all tilted losses -e and e at 0, step, 2 step, ...
+
+    A factor is cos(te) + i (likely - unlikely) sin(te); e^(ite) at i wide + j is the product of those at i wide and j.
+    """
+    rows = math.ceil(count / WIDE)
+    product = np.ones((rows, WIDE), dtype=complex)
+    lean = tilt[:, 1] - tilt[:, 0]
+    near = np.exp(1j * np.multiply.outer(transform.values[:, 1], step * np.arange(WIDE)))
+    far = np.exp(1j * np.multiply.outer(transform.values[:, 1], step * WIDE * np.arange(rows)))
+    for start in range(0, rows, ROWS):
+        block = product[start : start + ROWS]
+        for loss, times in enumerate(transform.counts):
+            factor = np.multiply.outer(far[loss, start : start + ROWS], near[loss])
+            factor.imag *= lean[loss]
+            block *= factor if times == 1 else factor**times
+    return product.ravel()[:count]
+
+
 def _product(transform: Transform, tilt: Floats, t: Floats) -> NDArray[np.complex128]:
     """The product of the characteristic functions of all tilted losses at an array of t."""
     product = np.ones(len(t), dtype=complex)
     step = max(1, 2**18 // len(t))
-    mirrored = tilt.shape[1] == 2 and bool((transform.values[:, 0] == -transform.values[:, 1]).all())
     for start in range(0, len(tilt), step):
         part = slice(start, start + step)
         counts = transform.counts[part]
-        if mirrored:  # losses -e and e: cos(te) + i (likely - unlikely) sin(te), without complex exponentials
+        if (
+            transform.is_mirrored
+        ):  # losses -e and e: cos(te) + i (likely - unlikely) sin(te), without complex exponentials
             angles = np.multiply.outer(transform.values[part, 1], t)
             factors = np.cos(angles) + 1j * ((tilt[part, 1] - tilt[part, 0])[:, None] * np.sin(angles))
         else:

@@ -28,6 +28,7 @@ from utmost.mechanism.rounding import (
     Weights,
     allows_zero,
     bits_for,
+    bits_to_differ,
     bits_to_hold,
     carry_down,
     floor_of,
@@ -300,16 +301,16 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
     if not len(matrix):
         return CertifiedMechanism(np.zeros(matrix.shape, dtype=np.int64), WORD, mechanism.outputs, levels)
     if matrix.shape[1] == 2 and _must_keep_zeros(matrix, levels):
-        bits = bits_to_hold(matrix)
-        weights = carry_down(matrix, levels, bits, most_weight)
-        return _within_reason(
-            CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
-        )
+        return _within_reason(_carried_down(matrix, mechanism.outputs, levels, bits_to_hold(matrix)))
     floors = floor_of(matrix, levels.space.components)
     tightest, extreme_levels = extremes(matrix, levels)
     # Eight times what rounding needs, so that floats prove nearly every edge; a smaller floor would change the
     # mechanism imperceptibly less and leave all edges of a small epsilon to exact arithmetic.
     eta = max(8 * needed_floor(tightest, floors, extreme_levels), word_floor(floors, extreme_levels, matrix.shape[1]))
+    if eta > MOST_MOVED and _rows_are_equal(matrix, levels.space):
+        eta = 2.0**-52  # equal rows are rounded to equal weights, which satisfy any level
+    if matrix.shape[1] == 2 and eta > MOST_MOVED:
+        return _within_reason(_carried_down(matrix, mechanism.outputs, levels, bits_to_differ(matrix, levels)))
     for _ in range(TRIES):
         bits = bits_for(eta, floors, extreme_levels, matrix.shape[1])
         weights = round_rows(matrix, floors, min(eta, 0.5), bits)
@@ -320,6 +321,18 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
             )
         eta *= 16
     raise CannotCertify(f"{violation} Rounding could not be absorbed: allow a slightly larger epsilon or delta.")
+
+
+def _rows_are_equal(matrix: Floats, space: Space) -> bool:
+    """Whether no probability differs between neighbours."""
+    a, b = space.edge_indices.T
+    return bool((matrix[a] == matrix[b]).all())
+
+
+def _carried_down(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevels, bits: int) -> CertifiedMechanism:
+    """The largest private integer weights below the probabilities of two outputs."""
+    weights = carry_down(matrix, levels, bits, most_weight)
+    return CertifiedMechanism(weights, bits, outputs, levels, moved_by(weights, bits, matrix))
 
 
 def _within_reason(certified: CertifiedMechanism) -> CertifiedMechanism:

@@ -7,6 +7,11 @@ party with several bits, or a record of several people, has others.
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from utmost.errors import InvalidInput, TooLarge
@@ -18,11 +23,24 @@ MOST_COLUMNS = 5000
 """The largest number of columns that is enumerated."""
 
 
-def extreme_columns(space: Space, privacy: Level | float) -> Floats:
+def extreme_columns(
+    space: Space, privacy: Level | float, seconds: float = math.inf, say: Callable[[str], Any] | None = None
+) -> Floats:
     """All extreme columns of pure mechanisms, up to a factor: e^(ε h), one in each row, with largest entry 1.
 
     h changes by 0 or 1 between neighbours, and the edges at which it changes connect all points: every other column
     that satisfies the level is a sum of such ones.
+
+    Parameters
+    ----------
+    space : Space
+        The points and their adjacency.
+    privacy : PureDP or number
+        The level.
+    seconds : float
+        The time limit of the enumeration, which may take exponentially long; `TooLarge` states how far it came.
+    say : callable, optional
+        Called with a line of text now and then.
 
     Examples
     --------
@@ -39,8 +57,18 @@ def extreme_columns(space: Space, privacy: Level | float) -> Floats:
     height_functions: set[tuple[int, ...]] = set()
     stack = [(0, *[None] * (n - 1))] if n else []
     visited = set(stack)
+    deadline, steps = time.monotonic() + seconds, 0
     while stack:  # assign a height to one more point, one above or below that of a neighbour
         heights = stack.pop()
+        steps += 1
+        if steps % 10_000 == 0:
+            if say is not None:
+                say(f"{len(height_functions)} extreme columns found, {len(stack)} beginnings to continue")
+            if time.monotonic() > deadline:
+                raise TooLarge(
+                    f"the extreme columns of {n} points were not listed in {seconds:g} seconds "
+                    f"({len(height_functions)} so far); use a smaller space, or allow more seconds."
+                )
         if None not in heights:
             low = min(heights)  # type: ignore[type-var]
             height_functions.add(tuple(h - low for h in heights))  # type: ignore[operator]

@@ -182,6 +182,12 @@ def bits_to_hold(matrix: Floats) -> int:
     return max(WORD, 60 - math.floor(math.log2(least)))
 
 
+def bits_to_differ(matrix: Floats, levels: EdgeLevels) -> int:
+    """The bits of `bits_to_hold`, and enough for the least positive delta of an edge with epsilon near 0."""
+    delta = levels.delta[(levels.growth - 1 < 1e-6) & (levels.delta > 0)]
+    return max(bits_to_hold(matrix), 60 - math.floor(math.log2(delta.min(initial=1.0))))
+
+
 def is_edgewise_zero(levels: EdgeLevels) -> NDArray[np.bool_]:
     """Mask of the edges that allow no difference: epsilon = 0 and delta = 0, or a level with upper(1/2) = 1/2."""
     allows_nothing = levels.upper(np.arange(len(levels)), np.full(len(levels), 0.5)) == 0.5

@@ -7,6 +7,9 @@ import numpy as np
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 
+NEARLY_LEVEL = 1e-6
+"""Below this e^eps - 1 both branches of `upper` nearly agree, and complements would decide between them by rounding."""
+
 
 @cites("BIN-lemma-3")
 def approx_upper(growth: Floats | float, delta: Floats | float, alpha: Floats) -> Floats:
@@ -34,5 +37,10 @@ def approx_move(growth: Floats | float, delta: Floats | float, p: Floats, q: Flo
     with np.errstate(invalid="ignore", over="ignore"):
         grown = np.minimum(np.where(p > 0, factor * p, 0.0) + delta, 1.0)
         shrunk = np.maximum(q - delta, 0.0) / factor
-    higher, lower = np.minimum(grown, 1 - shrunk), np.maximum(shrunk, 1 - grown)
+        higher, lower = np.minimum(grown, 1 - shrunk), np.maximum(shrunk, 1 - grown)
+        level = factor - 1 < NEARLY_LEVEL
+        if np.any(level):
+            saturated, fallen = ((factor - 1) + p + delta) / factor, q - (factor - 1) * p - delta
+            higher = np.where(level, np.minimum(grown, saturated), higher)
+            lower = np.where(level, np.maximum(shrunk, np.maximum(fallen, 0.0)), lower)
     return np.asarray(np.maximum(higher, p)), np.asarray(np.minimum(lower, q))

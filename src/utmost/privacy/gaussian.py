@@ -98,10 +98,10 @@ class GaussianDP(Level):
             return np.asarray(np.where(slope > 0, ndtr(touching + mu) - slope * ndtr(touching), 1.0 - slope))
 
     def upper_exact(self, alpha: Real) -> Real:
-        if self.mu == 0 or compare(alpha, ZERO) == 0 or compare(alpha, ONE) == 0:
-            return alpha
         if self.mu == math.inf:
             return ONE
+        if self.mu == 0 or compare(alpha, ZERO) == 0 or compare(alpha, ONE) == 0:
+            return alpha
         shift = ExpSum.rational(Fraction(self.mu))
 
         def enclose(bits: int) -> Any:
@@ -143,12 +143,12 @@ def as_quantile(p: Floats, q: Floats) -> Floats:
 
 
 def gaussian_move(alpha: Floats, shift: ArrayLike) -> Floats:
-    """Phi(Phi^-1(alpha) + shift), accurate in both tails."""
+    """Phi(Phi^-1(alpha) + shift), accurate in both tails; an infinite shift leads to 1 or 0 from every alpha."""
     from scipy.special import ndtr, ndtri
 
     shift = np.asarray(shift, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         bound = ndtr(ndtri(alpha) + shift)
-    fixed = (alpha <= 0) | (alpha >= 1) | (shift == 0)
+    fixed = ((alpha <= 0) | (alpha >= 1) | (shift == 0)) & np.isfinite(shift)
     bound = np.where(shift > 0, np.clip(bound, alpha, 1.0), np.clip(bound, 0.0, alpha))
-    return np.asarray(np.where(fixed, alpha, bound))
+    return np.asarray(np.where(fixed, alpha, np.where(np.isinf(shift), shift > 0, bound)))

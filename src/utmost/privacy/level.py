@@ -270,7 +270,8 @@ class ApproxDP(Level):
     Parameters
     ----------
     epsilon : number
-        0 or more; `math.inf` imposes nothing but delta. A float means its shortest decimal.
+        0 or more; `math.inf` promises nothing, whatever delta: `upper` is 1 everywhere. A float means its shortest
+        decimal.
     delta : number
         Between 0 and 1.
 
@@ -347,12 +348,18 @@ class ApproxDP(Level):
         return math.exp(self.exponent) if self.exponent < 709 else math.inf
 
     def _upper(self, alpha: Floats) -> Floats:
+        if self.exponent == math.inf:
+            return np.ones_like(alpha)
         return approx_upper(self.growth, float(self.delta), alpha)
 
     def _lower(self, alpha: Floats) -> Floats:
+        if self.exponent == math.inf:
+            return np.zeros_like(alpha)
         return approx_lower(self.growth, float(self.delta), alpha)
 
     def move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        if self.exponent == math.inf:
+            return np.ones_like(p), np.zeros_like(q)
         return approx_move(self.growth, float(self.delta), p, q)
 
     def move_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats]:
@@ -375,8 +382,7 @@ class ApproxDP(Level):
         if epsilon == 0:
             return np.minimum(1.0, alpha + steps * delta), np.maximum(0.0, rest - steps * delta)
         if math.isinf(epsilon):
-            bound = np.where((alpha > 0) | ((steps > 1) & (delta > 0)), 1.0, delta)
-            return np.where(steps == 0, alpha, bound), np.where(steps == 0, rest, 1 - bound)
+            return np.where(steps == 0, alpha, 1.0), np.where(steps == 0, rest, 0.0)
         turning = self._turning(alpha)
         with np.errstate(divide="ignore"):
             log_alpha = np.log(alpha)
@@ -453,7 +459,7 @@ class ApproxDP(Level):
 
     def upper_exact(self, alpha: Real) -> Real:
         if self.exponent == math.inf:
-            return ONE if compare(alpha, ZERO) > 0 else ExpSum.rational(self.delta)
+            return ONE
         ratio, exponent, delta = self.ratio, Fraction(self.exponent), self.delta
         if isinstance(alpha, Enclosed):
             factor = ExpSum.rational(ratio).times(Fraction(1), exponent)

@@ -55,6 +55,8 @@ def implies(pure: ApproxDP, level: Level) -> bool:
     if isinstance(level, ZCDP):
         whole = pure.exponent != math.inf and pure.ratio == 1 and pure.delta == 0
         return level.rho == math.inf or (whole and Fraction(pure.exponent) ** 2 <= 2 * level.rho)
+    if isinstance(level, ApproxDP) and level.exponent == math.inf:
+        return True  # it promises nothing
     if isinstance(level, ApproxDP) and (pure.ratio, pure.exponent) == (level.ratio, level.exponent):
         return pure.delta <= level.delta
     if pure.delta > 0 or pure.exponent != 0 or not level.concave:

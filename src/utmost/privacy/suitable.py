@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import ArrayLike
 
-from utmost.errors import InvalidInput, NotSuitable, UnsupportedLevel
+from utmost.errors import InvalidInput, NotSuitable, UnsupportedLevel, shown
 from utmost.exact import Enclosed, ExpSum, Number, Real, as_fmpq, as_literal, as_rational, endpoints, show_rational
 from utmost.exact.arrays import Floats
 from utmost.messages import Argument
@@ -49,7 +49,17 @@ class SuitablePair(Level):
     binary_only: bool
 
     def __init__(self, knots: Iterable[tuple[Number, Number]], binary_only: bool = False) -> None:
-        pairs = [tuple(knot) for knot in knots]
+        if callable(knots):
+            raise InvalidInput(
+                "knots is a function; give its graph as pairs (alpha, upper), which the axioms are checked on exactly, "
+                "or call SuitablePair.from_functions(upper), which is for study and cannot be certified."
+            )
+        try:
+            pairs = [tuple(knot) for knot in knots]
+        except TypeError:
+            raise InvalidInput(
+                f"knots is {shown(knots)}; give pairs (alpha, upper), such as [(0, 0), ('1/3', '2/3'), (1, 1)]."
+            ) from None
         if any(len(knot) != 2 for knot in pairs):
             raise InvalidInput("every knot is a pair (alpha, upper); give two numbers each.")
         exact = tuple((as_rational(a, "a knot's alpha"), as_rational(u, "a knot's upper")) for a, u in pairs)

@@ -70,6 +70,11 @@ class EdgeLevels:
         return self._spread([v.growth if isinstance(v, ApproxDP) else math.nan for v in self._named])
 
     @cached_property
+    def promises_nothing(self) -> NDArray[np.bool_]:
+        """Mask of the edges with infinite epsilon, which constrain nothing; growth may be infinite by overflow."""
+        return np.isinf(self.log_growth())
+
+    @cached_property
     def delta(self) -> Floats:
         """Delta of each edge."""
         if self._delta is not None:
@@ -144,6 +149,7 @@ class EdgeLevels:
         """`upper` or `lower`, edge by edge."""
         formula = approx_upper if upward else approx_lower
         bounds = formula(self.growth[edges], self.delta[edges], alpha)
+        bounds[self.promises_nothing[edges]] = 1.0 if upward else 0.0
         for number, level in enumerate(self._named):
             if not isinstance(level, ApproxDP):
                 assert self._which is not None
@@ -154,7 +160,9 @@ class EdgeLevels:
     def move(self, edges: NDArray[Any], p: Floats, q: Floats) -> tuple[Floats, Floats]:
         """`upper` of p and `lower` of q = 1 - p, of each edge's own level; neither is 0 by underflow."""
         higher, lower = approx_move(self.growth[edges], self.delta[edges], p, q)
-        keeps_positive = (self.delta[edges] == 0) & np.isfinite(self.growth[edges])
+        free = self.promises_nothing[edges]
+        higher[free], lower[free] = 1.0, 0.0
+        keeps_positive = (self.delta[edges] == 0) & ~free
         for number, level in enumerate(self._named):
             if not isinstance(level, ApproxDP):
                 assert self._which is not None

@@ -686,3 +686,126 @@ def test_the_boundary_by_colour(seed):
         j: {v for v in ends if truth[v] == j} for j in (False, True)
     }
     assert set(found.points) == ends
+
+
+# ---- an edge without a promise constrains nothing ----
+
+NO_PROMISES = [um.PureDP(math.inf), um.ApproxDP(math.inf, 0.2), um.GaussianDP(math.inf)]
+
+
+@pytest.mark.parametrize("level", NO_PROMISES, ids=repr)
+@pytest.mark.parametrize("known", [0, 1, 0.3])
+def test_a_free_point_behind_no_promise_tells_the_truth(level, known):
+    """Whatever is known at the other end, 0 included; and the optimum is certified and verified."""
+    best = um.binary.extend(um.path(2), [True, True], {0: known}, level)
+    assert best.mechanism.probability(1, True) == 1
+    assert best.verify().optimal == "theorem"
+    assert um.certify(best).level == level
+    assert um.binary.imposed(um.path(3), 0, known, level).tolist() == [known, 1, 1]
+
+
+@pytest.mark.parametrize("level", NO_PROMISES, ids=repr)
+def test_nothing_contradicts_across_no_promise(level):
+    """Opposite certain answers at neighbours, and through a free point; a table certifies that has them."""
+    assert um.binary.extend(um.path(2), [True, False], {0: 0, 1: 1}, level).verify()
+    assert um.binary.extend(um.path(3), [True] * 3, {0: 0, 2: 1}, level).mechanism.probability(1, True) == 1
+    table = um.FiniteMechanism(np.eye(2), range(2), (False, True))
+    assert um.certify(table, um.path(2), level).level == level
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_edges_without_a_promise_might_as_well_be_missing(seed):
+    """Random graphs with certain answers at known points: the same optimum, or the same refusal, without such edges."""
+    rng = np.random.default_rng(seed)
+    n, edges, _, known = random_question(rng)
+    truth = [True] * n
+    known = {v: float(rng.choice([0, 1, 0.3])) for v in known} or {0: 0.0}
+    free = rng.random(len(edges)) < 0.5
+    delta = rng.choice([0, 0.1], len(edges))
+    space, rest = (um.Space.from_edges(some, points=range(n)) for some in (edges, np.array(edges)[~free].tolist()))
+    levels = um.per_edge(space, epsilon=np.where(free, math.inf, 1.0), delta=delta)
+
+    def solve(space, levels):
+        try:
+            return um.binary.extend(space, truth, known, levels)
+        except NoExtension:
+            return None
+
+    best = solve(space, levels)
+    without = solve(rest, um.per_edge(rest, epsilon=np.ones((~free).sum()), delta=delta[~free]))
+    assert (best is None) == (without is None)
+    if best is not None:
+        assert np.array_equal(best.mechanism.matrix, without.mechanism.matrix)
+        assert best.verify()
+        assert um.certify(best)
+
+
+# ---- exact ties, and levels that allow next to nothing ----
+
+
+def step_up(ratio, delta, alpha):
+    """The largest probability at a neighbour, in rationals."""
+    return min(ratio * alpha + delta, 1 - (1 - delta - alpha) / ratio, Fraction(1))
+
+
+def close(found, exact):
+    """Whether a probability and its complement have their digits, 1e-9 relative."""
+    return all(abs(Fraction(x) - y) <= y / 10**9 for x, y in zip(found, (1 - exact, exact), strict=True))
+
+
+@pytest.mark.parametrize("ratio", [10**6, 10**9, 10**12])
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6), Fraction(1, 10**9)])
+@pytest.mark.parametrize("people", [2, 3, 4])
+def test_a_tie_of_growth_and_saturation_keeps_its_digits(ratio, delta, people):
+    """Values from which growth ends at 1, or within rounding of it, where the next bound depends on the complement."""
+    level = um.ApproxDP.from_ratio(ratio, delta)
+    starts = {Fraction(999998, 10**12), (1 - delta) / (ratio + 1), (1 - delta) / (ratio + 1) / ratio, delta}
+    for start in starts:
+        shares = [start]
+        for _ in range(people - 1):
+            shares.append(step_up(ratio, delta, shares[-1]))
+        for known in ({0: start}, {0: start, people - 1: shares[-1]}):
+            best = um.binary.extend(um.path(people), [True] * people, known, level)
+            assert all(close(row, share) for row, share in zip(best.mechanism.matrix, shares, strict=True))
+            assert best.verify().optimal == "theorem"
+            assert um.certify(best)
+        if shares[-1] < 1:
+            with pytest.raises(NoExtension):
+                um.binary.extend(
+                    um.path(people), [True] * people, {0: start, people - 1: shares[-1] + Fraction(1, 10**40)}, level
+                )
+
+
+@pytest.mark.parametrize("delta", [f"1e-{d}" for d in (6, 9, 10, 11, 12, 13, 16, 20, 60, 300)])
+@pytest.mark.parametrize("known", ["0", "1e-12", "0.3", "0.999999999999", "1"])
+@pytest.mark.parametrize("people", [2, 60])
+def test_epsilon_zero_with_a_tiny_delta(delta, known, people):
+    """Chains of such edges keep their digits; the optimum verifies and certifies."""
+    start, step = Fraction(known), Fraction(delta)
+    for truth in (True, False):
+        best = um.binary.extend(um.path(people), [truth] * people, {0: known}, um.ApproxDP(0, delta))
+        last = (people - 1) * step * (1 if truth else -1)
+        assert close(best.mechanism.matrix[-1], min(max(start + last, Fraction(0)), Fraction(1)))
+        assert best.verify().optimal == "theorem"
+        assert um.certify(best)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_chains_of_mixed_levels_keep_their_digits(seed):
+    """Epsilon 0 or tiny, delta down to 1e-15, one edge of a large epsilon: against rationals."""
+    rng = np.random.default_rng(seed)
+    people = 200
+    ratios = [1 + Fraction(str(10.0 ** -int(rng.integers(4, 17)))) for _ in range(people - 1)]
+    ratios = [Fraction(1) if rng.random() < 0.5 else ratio for ratio in ratios]
+    ratios[int(rng.integers(people - 1))] = Fraction(1000)
+    deltas = [Fraction(1, 10 ** int(rng.integers(9, 16))) for _ in ratios]
+    space = um.path(people)
+    levels = um.per_edge(
+        space, {(i, i + 1): um.ApproxDP.from_ratio(*p) for i, p in enumerate(zip(ratios, deltas, strict=True))}
+    )
+    exact = [Fraction(str(rng.choice([0, 1e-12, 1e-7, 0.4])))]
+    for ratio, delta in zip(ratios, deltas, strict=True):
+        exact.append(step_up(ratio, delta, exact[-1]))
+    best = um.binary.extend(space, [True] * people, {0: exact[0]}, levels)
+    assert all(close(row, share) for row, share in zip(best.mechanism.matrix, exact, strict=True))
+    assert best.verify().optimal == "theorem"

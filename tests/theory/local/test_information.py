@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 import utmost as um
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.theory.local.design import simple_ranges
 from utmost.theory.local.design.information import response_prices
 from utmost.theory.local.design.simple import halves
 from utmost.theory.local.patterns import information_of, subset_sums
@@ -360,6 +361,7 @@ def test_randomised_response_is_optimal_from_where_its_only_prices_prove_it(seed
         assert (kept >= high * (1 - 1e-9)) == optimal, (kept, low, high)
     monkeypatch.setattr(patterns, "MOST_ENUMERATED", 5)
     monkeypatch.setattr(patterns, "LEFT_OVER", 3)
+    monkeypatch.setattr(simple_ranges, "MOST_ENUMERATED", 5)
     again = um.local.thresholds_for_information(prior)
     assert again.response_from == pytest.approx(found.response_from, rel=1e-6)
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import utmost as um
-from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 
 RNG = np.random.default_rng(27)
 
@@ -96,3 +96,13 @@ def test_what_cannot_be_asked_is_refused():
         um.local.for_records(um.hamming(2, 2), [0.5, 0.5], [0.4, 0.6], 1.0)
     with pytest.raises(UnsupportedLevel):
         um.local.for_records(um.path(2), [0.5, 0.5], [0.4, 0.6], 0.0)
+
+
+def test_four_people_are_refused_in_time():
+    """Their extreme columns are too many to list; the search says how far it came, and tells of its progress."""
+    lines = []
+    laws = np.random.default_rng(0).dirichlet(np.ones(16), 2)
+    with pytest.raises(TooLarge, match=r"extreme columns"):
+        um.local.for_records(um.hamming(4, 2), *laws, 1.0, seconds=0.5, say=lines.append)
+    assert lines
+    assert "extreme columns found" in lines[-1]

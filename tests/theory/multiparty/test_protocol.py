@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,10 +21,11 @@ from oracles.privacy import is_private
 from scipy.optimize import linprog
 
 import utmost as um
-from utmost.errors import BadFile, CannotCertify, InvalidInput, TooLarge, UnsupportedLevel, WeakPromise
+from utmost.errors import BadFile, CannotCertify, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel, WeakPromise
 from utmost.exact.saved import canonical
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.privacy import ApproxDP
+from utmost.theory.multiparty.design import worst
 from utmost.theory.multiparty.design.protocol import ANY_PROTOCOL, NO_INTERACTION
 from utmost.theory.multiparty.design.response import chances, response
 from utmost.theory.multiparty.design.symmetric_parties import kernel
@@ -1064,3 +1066,30 @@ def test_no_fixed_function_of_the_messages_replaces_the_coin():
     right = [min(used[3] @ rule, *(1 - used[:3] @ rule)) for rule in np.array(list(product((0, 1), repeat=4)))]
     assert max(right) == approx((math.e / (1 + math.e)) ** 2)
     assert um.multiparty.optimal("and", [1, 1], criterion="worst").value() == approx(0.640201, abs=1e-6)
+
+
+# ---- in time ----
+
+
+@pytest.mark.parametrize("most_entries", [0, worst.MOST_ENTRIES])
+def test_a_worst_case_that_takes_too_long_states_bounds(monkeypatch, most_entries):
+    """By columns and by one program: what is stated holds the optimum, which the same search finds with more time."""
+    monkeypatch.setattr(worst, "MOST_ENTRIES", most_entries)
+    table = np.random.default_rng(3).integers(0, 2, 2**5)
+    levels = [0.5, 0.7, 0.9, 1.1, 1.3]
+    best = um.multiparty.optimal(table, levels, criterion="worst").value()
+    with pytest.raises(SolverFailed, match=r"lies between ([\d.]+) and ([\d.]+)\. Allow more") as stopped:
+        um.multiparty.optimal(table, levels, criterion="worst", seconds=0.0)
+    low, high = map(float, re.search(r"between ([\d.]+) and ([\d.]+)\. ", str(stopped.value)).groups())
+    assert low - 1e-6 <= best <= high + 1e-6
+
+
+@pytest.mark.parametrize("parties", [10, 12])
+def test_many_parties_in_the_worst_case_stop_in_time(parties):
+    lines = []
+    table = np.random.default_rng(parties).integers(0, 2, 2**parties)
+    with pytest.raises(SolverFailed, match="lies between"):
+        um.multiparty.optimal(
+            table, [1 + i / 10 for i in range(parties)], criterion="worst", seconds=1.0, say=lines.append
+        )
+    assert lines

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.graphs import random_question
 from oracles.programs import least_loss_lp
+from scipy.optimize import linprog
 
 import utmost as um
 from utmost.errors import InvalidInput, NoSuchMechanism, TooLarge, UnsupportedLevel
@@ -574,3 +575,33 @@ def test_more_prices_than_fit_are_refused():
     prior = np.linspace(1, 3, 1000)
     with pytest.raises(TooLarge, match="dual prices"):
         um.finite.optimal(um.complete(1000), 0.01, prior / prior.sum(), loss="absolute")
+
+
+# ---- epsilon below what solvers resolve ----
+
+
+@pytest.mark.parametrize("epsilon", [1e-7, 1e-9, 1e-10, 1e-12, 1e-15])
+@pytest.mark.parametrize("loss", ["zero-one", "absolute", "squared"])
+@pytest.mark.parametrize("criterion", ["average", "worst"])
+@pytest.mark.parametrize("prior", [None, [0.1, 0.2, 0.3, 0.1, 0.2, 0.1]])
+def test_a_tiny_epsilon_has_nearly_the_best_constant(epsilon, loss, criterion, prior):
+    """Rows differ by at most e^(3 epsilon), so the optimum is within that of the best mechanism of equal rows."""
+    space = um.cycle(6)
+    best = um.finite.optimal(space, epsilon, prior, loss, criterion=criterion)
+    guess = np.arange(6)
+    table = {"zero-one": guess[:, None] != guess, "absolute": abs(guess[:, None] - guess)}.get(
+        loss, (guess[:, None] - guess) ** 2
+    )
+    weights = np.full(6, 1 / 6) if prior is None else np.array(prior)
+    if criterion == "average":
+        constant = (weights @ table).min()
+    else:  # the least worst loss of one row
+        rows = np.hstack([table, -np.ones((6, 1))])
+        program = linprog(
+            np.eye(7)[6], A_ub=rows, b_ub=np.zeros(6), A_eq=[[1] * 6 + [0]], b_eq=[1], bounds=[(0, None)] * 7
+        )
+        constant = program.fun
+    assert constant * math.exp(-3 * epsilon) - 1e-12 <= best.value <= constant + 1e-6
+    assert best.verify()
+    assert um.certify(best)
+    assert best.certificate.gap <= 1e-5

@@ -13,6 +13,7 @@ import utmost as um
 from utmost.errors import TooLarge
 from utmost.mechanism.decaying_columns import DecayingMechanism, row_sums, sum_error
 from utmost.space.edge_levels import on_edges
+from utmost.theory.priors.design import structured
 from utmost.theory.priors.design.phi import solve_phi
 from utmost.theory.priors.design.structured import solve_for_prior
 
@@ -264,3 +265,69 @@ def test_shares_of_corners_need_no_matrix(space):
         decay = np.exp(-2.0 * space.distances_from(space.points[i]))
         assert y @ decay == pytest.approx(prior[i], rel=1e-9)  # Phi is symmetric
         assert shares[i] == pytest.approx(y[i] * decay.sum(), rel=1e-9)
+
+
+# ---- in time ----
+
+
+def scattered(n, seed=0):
+    """A random connected graph without structure."""
+    rng = np.random.default_rng(seed)
+    edges = {(int(rng.integers(0, i)), i) for i in range(1, n)}
+    edges |= {tuple(sorted(map(int, rng.choice(n, 2, replace=False)))) for _ in range(n)}
+    return um.Space.from_edges(sorted(edges), points=range(n))
+
+
+def test_results_without_structure_are_refused_before_they_take_long():
+    space = scattered(6000)
+    prior = np.random.default_rng(0).dirichlet(np.full(6000, 1000.0))
+    with pytest.raises(TooLarge, match=r"takes about \d+ seconds; allow that \(seconds="):
+        um.finite.tight_constraints(space, 3.0)
+    with pytest.raises(TooLarge, match=r"takes about \d+ seconds"):
+        um.finite.regularity(prior, space, 3.0)
+    few = scattered(60)
+    assert um.finite.tight_constraints(few, 5.0).verify()
+    with pytest.raises(TooLarge, match="takes about"):
+        um.finite.tight_constraints(few, 5.0, seconds=1e-5)
+
+
+def test_the_search_for_the_least_epsilon_states_a_bound_in_time():
+    """What it states holds: the mechanism exists there; and with time it is not larger."""
+    space, lines = scattered(60), []
+    early = um.finite.smallest_epsilon(space, seconds=0.0)
+    full = um.finite.smallest_epsilon(space, say=lines.append)
+    assert "not tried" in early.note
+    assert full <= early
+    assert um.finite.tight_constraints(space, float(early)).verify()
+    assert len(lines) > 1
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 8, 21, 40])
+@pytest.mark.parametrize("epsilon", [3.0, 8.0])
+def test_the_inverse_on_a_cycle_is_the_dense_one(n, epsilon):
+    right = np.random.default_rng(n).dirichlet(np.ones(n))
+    distance = np.abs(np.arange(n)[:, None] - np.arange(n))
+    phi = np.exp(-epsilon * np.minimum(distance, n - distance))
+    answer = structured._solve_cycle(epsilon, right)
+    if answer is None:
+        assert n <= 5
+        return
+    solved, uncertainty = answer
+    assert np.abs(solved.y - np.linalg.solve(phi, right)).max() <= 1e-14 * max(1, np.abs(solved.y).max())
+    assert all(s == np.sign(v) for s, v in zip(solved.signs, solved.y, strict=True))
+    assert uncertainty.max() < 1e-12
+
+
+@pytest.mark.parametrize("n", [2001, 2500, 100_000, 100_001])
+def test_priors_on_large_cycles(n):
+    """The coefficients add up to the prior again, by a sum over distances; a steep prior is not regular."""
+    prior = 1 + 0.2 * np.random.default_rng(n).random(n)
+    prior /= prior.sum()
+    y = um.finite.regularity(prior, um.cycle(n), 1.0)
+    again = y.copy()
+    for distance in range(1, 50):
+        again += math.exp(-distance) * (np.roll(y, distance) + np.roll(y, -distance))
+    assert again == pytest.approx(prior, rel=1e-12)
+    steep = prior.copy()
+    steep[7] *= 3
+    assert um.finite.regularity(steep / steep.sum(), um.cycle(n), 1.0) is None

@@ -554,3 +554,34 @@ def test_rankings_that_rank_nothing_are_refused():
         um.binary.dominates(m, m, {0: ("a", "b")}, order="best")
     tuples = um.FiniteMechanism([[0.4, 0.6]], [0], [(0, 1), (1, 0)])
     assert um.binary.dominates(tuples, tuples, {0: (1, 0)})
+
+
+# ---- levels beyond floats ----
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    weights=st.lists(st.sampled_from([0, 0, 1, 3, Fraction(1, 10**300)]), min_size=2, max_size=5).filter(any),
+    exponent=st.sampled_from([309, 320, 1000]),
+    delta=st.sampled_from([0, Fraction(1, 100), Fraction(1, 10**12)]),
+)
+def test_a_line_at_epsilons_beyond_floats_adds_up(weights, exponent, delta):
+    """Prefixes in rationals at e^epsilon = 10^309 and more; also at epsilon = infinity, where only the start counts."""
+    ratio, boundary = Fraction(10) ** exponent, [Fraction(w) / sum(map(Fraction, weights)) for w in weights]
+    rows = um.rainbow.line(boundary, um.ApproxDP.from_ratio(ratio, delta), 5)
+    prefixes = [sum(boundary[:j]) for j in range(len(boundary) + 1)]
+    for row in rows:
+        exact = np.array([float(b - a) for a, b in pairwise(prefixes)])
+        assert row == pytest.approx(exact, rel=1e-9, abs=1e-307)
+        assert row.sum() == pytest.approx(1, abs=1e-12)
+        prefixes = [0] + [min(ratio * p + delta, 1 - (1 - delta - p) / ratio, Fraction(1)) for p in prefixes[1:]]
+    for level in (um.PureDP(math.inf), um.ApproxDP(math.inf, delta), um.GaussianDP(math.inf)):
+        free = um.rainbow.line(boundary, level, 3)
+        assert free[0] == pytest.approx(np.array([float(b) for b in boundary]), rel=1e-15)
+        assert (free[1:] == np.eye(len(boundary))[0]).all()
+
+
+@pytest.mark.parametrize("epsilon", [709, 709.8, 710, 745, 1e5])
+def test_a_line_at_large_epsilons_adds_up(epsilon):
+    for boundary in ([0, 0, 1, 0], [0, 0.25, 0.25, 0.5], [1e-300, 0, 1], [0.5, 0.5, 0]):
+        assert um.rainbow.line(boundary, epsilon, 6).sum(axis=1) == pytest.approx(1, abs=1e-12)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import arb, ctx
 
-from utmost.exact import without_underflow
+from utmost.exact import LEAST, Enclosed, as_fmpq, without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import Level
 from utmost.solution import Problem, Solution, certificate_of
 from utmost.solution.phrases import Phrase
-from utmost.solution.sentences import BY_DISTANCE
+from utmost.solution.sentences import BY_DISTANCE, IN_BALLS
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.theory.binary.design.conflict import find_conflict, raise_conflict
@@ -28,6 +32,11 @@ from utmost.theory.binary.design.truth import (
     read_known,
     require_hitting,
 )
+
+EXACT_BITS = 2048
+"""The precision of bounds that are carried in ball arithmetic."""
+STEEP = 1e5
+"""The least e^eps at which a bound may come so near to 1 that rounding matters (1e-10 of the complement)."""
 
 
 @cites("BIN-theorem-1", "BIN-theorem-2", "BIN-corollary-1", "BIN-algorithm-1", "HET-theorem-1", "HET-algorithm-2")
@@ -83,6 +92,8 @@ def extend(
     conflict = find_conflict(levels, right, fixed.mask, matrix, fixed.exact)
     if conflict:
         raise_conflict(conflict, levels, outputs, fixed.exact)
+    if _loses_digits(levels, right, fixed.mask, matrix):
+        matrix, method = carry_exactly(levels, right, fixed.mask, matrix, fixed.exact), IN_BALLS()
     data = {"outputs": tuple(outputs), "truth": right, "known": fixed.mask, "known_values": fixed.to_plain()}
     return _solution("binary.extend", levels, data, matrix, method)
 
@@ -182,6 +193,69 @@ def carry_from(levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats) -
     matrix = _columns(truth, p, q)
     matrix[known] = columns[known]
     return matrix, method
+
+
+def _loses_digits(levels: EdgeLevels, truth: Truth, known: Mask, matrix: Floats) -> bool:
+    """Whether some bound e^eps p + delta is so near to 1 that its complement has lost digits in floating point.
+
+    Such a complement is at least about e^-eps, or saturation would be the lower bound: so only for large epsilon.
+    """
+    steep = np.flatnonzero(np.isfinite(levels.growth) & (levels.growth > STEEP))
+    for tails, heads in (levels.space.edge_indices[steep].T, levels.space.edge_indices[steep, ::-1].T):
+        grown = levels.growth[steep] * matrix[tails, truth[heads]] + levels.delta[steep]
+        near = (np.abs(1 - grown) < 4 / STEEP) & (matrix[heads, 1 - truth[heads]] < 4 / STEEP)
+        if (near & ~known[heads]).any():
+            return True
+    return False
+
+
+def carry_exactly(
+    levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats, exact: Callable[[int, int], Fraction]
+) -> Floats:
+    """`carry_from` in ball arithmetic, for values of which floats lose the complement.
+
+    Where e^eps p + delta is nearly 1 its distance from 1 has few digits in floating point, but the next bound depends
+    on it.
+
+    Parameters
+    ----------
+    levels, truth, known, columns
+        As in `carry_from`; the rows of known points are returned as they are.
+    exact : callable
+        exact(point, output) is the known probability as a rational.
+    """
+    arcs, matrix = levels.space.arcs, columns.copy()
+    bounds: dict[int, arb] = {}
+
+    def key(v: int) -> tuple[float, float, int]:
+        return float(bounds[v]), -float(1 - bounds[v]), v
+
+    with ctx.workprec(EXACT_BITS):
+        heap: list[tuple[float, float, int]] = []
+
+        def carry_on(u: int, ball: Callable[[int], arb]) -> None:
+            for arc in range(arcs.starts[u], arcs.starts[u + 1]):
+                v = int(arcs.heads[arc])
+                if known[v]:
+                    continue
+                start = ball(int(truth[v]))
+                level = levels[int(arcs.edges[arc])]
+                bound = level.upper_exact(Enclosed(lambda _, start=start: start)).enclose(EXACT_BITS)  # type: ignore[misc]
+                if v not in bounds or bound < bounds[v]:
+                    bounds[v] = bound
+                    heapq.heappush(heap, key(v))
+
+        for u in np.flatnonzero(known).tolist():
+            carry_on(u, lambda output, u=u: arb(as_fmpq(exact(u, output))))  # type: ignore[misc]
+        while heap:
+            entry = heapq.heappop(heap)
+            if entry == key(entry[2]):
+                carry_on(entry[2], lambda _, u=entry[2]: bounds[u])  # type: ignore[misc]
+        for v in np.flatnonzero(~known).tolist():
+            bound = bounds.get(v, arb(1))
+            for output, share in ((truth[v], bound), (1 - truth[v], 1 - bound)):
+                matrix[v, output] = max(float(share), LEAST) if share > 0 else 0.0
+    return matrix
 
 
 def _columns(truth: Truth, p: Floats, q: Floats) -> Floats:

@@ -22,6 +22,7 @@ from utmost.exact import LEAST, to_float, without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, GaussianDP, as_quantile
+from utmost.privacy.approx import NEARLY_LEVEL
 from utmost.solution.phrases import Phrase
 from utmost.solution.sentences import ONE_PASS, RELAXATION, TWO_PASSES
 from utmost.space.edge_levels import EdgeLevels
@@ -31,6 +32,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 Bounds: TypeAlias = tuple[Floats, Floats]
 Shortest: TypeAlias = Callable[[Floats], tuple[Floats, Mask]]
 
+LEAST_STEEPNESS = 1e-5
+"""Below this e^eps - 1 the round trip of p through log(p + c) costs more than 1e-10 of a bound near delta."""
 WIDE = 64
 """Fronts of at least this many points are relaxed together; narrower ones through a heap."""
 
@@ -62,8 +65,9 @@ def _shared_constant(levels: EdgeLevels) -> float | None:
     level = levels.single
     if not isinstance(level, ApproxDP) or level.epsilon == 0:
         return None
-    c = float(level.delta) / math.expm1(float(level.epsilon))
-    return c if c <= 1 else None
+    steepness = math.expm1(float(level.epsilon))
+    c = float(level.delta) / steepness
+    return c if c <= 1 and steepness > LEAST_STEEPNESS else None
 
 
 def _one_pass(levels: EdgeLevels, shifts: Floats, start: Bounds, through: Mask) -> Bounds:
@@ -190,5 +194,8 @@ def _step(levels: EdgeLevels, edge: int, growth: float, delta: float, p: float, 
         bounds = levels.move(np.array([edge]), np.array([p]), np.array([q]))
         return float(bounds[0][0]), float(bounds[1][0])
     grown, shrunk = min(growth * p + delta, 1.0), max(q - delta, 0.0) / growth
-    lower = min(max(shrunk, 1 - grown), q)
-    return max(min(grown, 1 - shrunk), p), max(lower, LEAST) if delta == 0 < q else lower
+    saturated, fallen = 1 - shrunk, 1 - grown
+    if growth - 1 < NEARLY_LEVEL:
+        saturated, fallen = (growth - 1 + p + delta) / growth, max(q - (growth - 1) * p - delta, 0.0)
+    lower = min(max(shrunk, fallen), q)
+    return max(min(grown, saturated), p), max(lower, LEAST) if delta == 0 < q else lower

@@ -72,7 +72,13 @@ def for_hypotheses(
 
 
 def for_records(
-    space: Space, p0: ArrayLike, p1: ArrayLike, privacy: Privacy, divergence: Chosen = "kl"
+    space: Space,
+    p0: ArrayLike,
+    p1: ArrayLike,
+    privacy: Privacy,
+    divergence: Chosen = "kl",
+    seconds: float = 60.0,
+    say: Callable[[str], Any] | None = None,
 ) -> Solution[FiniteMechanism]:
     """The mechanism on records of several people that separates two joint laws best, with privacy for each person.
 
@@ -87,6 +93,10 @@ def for_records(
         The level for each person, above 0 and finite.
     divergence : str or callable
         As in `for_testing`.
+    seconds : float
+        The time limit of listing the extreme columns; `TooLarge` beyond it.
+    say : callable, optional
+        Called with a line of text now and then.
 
     Examples
     --------
@@ -106,7 +116,7 @@ def for_records(
         raise InvalidInput(f"the laws are over {len(first)} records and the space has {len(space.points)}.")
     if not 0 < level.log_growth < 50:
         raise UnsupportedLevel(f"{level} leaves no program to solve; give an epsilon above 0 and below 50.")
-    columns = extreme_columns(space, level)
+    columns = extreme_columns(space, level, seconds, say)
     worth = f.perspective(columns @ first, columns @ second, columns @ (first - second))
     solution = linprog(-worth, A_eq=columns.T, b_eq=np.ones(len(first)), bounds=(0, None), method="highs")
     if solution.x is None:

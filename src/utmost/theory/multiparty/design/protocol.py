@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +43,7 @@ from utmost.theory.multiparty.design.functions import (
 from utmost.theory.multiparty.design.messages import Message, collect, read_bit, require_party
 from utmost.theory.multiparty.design.response import chances, promises_nothing, response
 from utmost.theory.multiparty.design.symmetric_parties import Groups, find_groups
-from utmost.theory.multiparty.design.worst import Rule, average_rule, best_rule
+from utmost.theory.multiparty.design.worst import SECONDS, Rule, average_rule, best_rule
 
 FORMAT, VERSION = "utmost-protocol", 1
 ANY_PROTOCOL = (
@@ -364,6 +364,8 @@ def optimal(
     criterion: Literal["average", "worst"] = "average",
     answers: Sequence[Any] | None = None,
     name: str = "",
+    seconds: float = SECONDS,
+    say: Callable[[str], Any] | None = None,
 ) -> Protocol:
     """The most accurate private protocol for parties with one bit each (LIM Theorem 4.4.1).
 
@@ -383,6 +385,11 @@ def optimal(
         The possible answers; by default the values of the function.
     name : str
         The occasion, such as "vote of May": messages of another occasion are refused.
+    seconds : float
+        The time limit of the search for a decision rule in the worst case; `SolverFailed` then states bounds on the
+        accuracy of the best one.
+    say : callable, optional
+        Called with a line of text as that search goes on.
 
     Examples
     --------
@@ -401,7 +408,7 @@ def optimal(
         raise InvalidInput("there are no parties; give a list with one level per party.")
     if not isinstance(name, str):
         raise InvalidInput(f"name is {name!r}; give text.")
-    return _design(function, promised, accuracy, criterion, answers, name, None)
+    return _design(function, promised, accuracy, criterion, answers, name, None, seconds, say)
 
 
 def _design(
@@ -412,6 +419,8 @@ def _design(
     answers: Sequence[Any] | None,
     name: str,
     agreed: str | None,
+    seconds: float = SECONDS,
+    say: Callable[[str], Any] | None = None,
 ) -> Protocol:
     """The protocol of checked levels, with its value where that is not too large to compute."""
     if criterion not in ("average", "worst"):
@@ -424,6 +433,8 @@ def _design(
     table.flags.writeable = False
     protocol = Protocol(question, levels, labels, table, criterion, name, agreed=agreed)
     try:
+        if criterion == "worst":
+            protocol.rules[None, 0] = best_rule(protocol._groups, table, seconds, say)
         return replace(protocol, stated_value=protocol.value())
     except TooLarge:
         if criterion == "worst":  # there is no rule to decide by; an average needs none

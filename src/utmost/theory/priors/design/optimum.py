@@ -28,7 +28,7 @@ from utmost.solution.sentences import (
     VERTEX,
 )
 from utmost.space import Space
-from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges, per_edge
 from utmost.space.line import Line
 from utmost.theory.linear_program import Optimum, best_mechanism, mix_until_private
 from utmost.theory.priors.design.column_generation import generate_columns, mirrored_edges
@@ -45,6 +45,8 @@ FEW_LABELLED, MOST_LABELLED, MOST_ALIKE = 6_000, 160_000, 400_000
 vertex, and at all (in 12 s; 2 s for 4000 tallies of three candidates); and the largest before symmetries reduce it."""
 FEW, MOST = 40, 1500
 """The number of results above which columns are generated (the plain program is slower there), and the largest."""
+LEAST_EPSILON = 1e-8
+"""Below this the tolerance of a solver exceeds what a pure level allows, and rows are made equal instead."""
 MOST_PRICES = 10**8
 """The largest number of dual prices, one for every direction of an edge and every output: 800 MB."""
 
@@ -187,7 +189,7 @@ def _to_labels(
     worst = table / scale if criterion == "worst" else None
     many = entries > FEW_LABELLED and worst is None
     gains = -weights[:, None] * table / scale
-    optimum = best_mechanism(levels, gains, None, None, worst, seconds, interior=many, symmetry=symmetry)
+    optimum = best_mechanism(resolved(levels), gains, None, None, worst, seconds, interior=many, symmetry=symmetry)
     if symmetry is None:
         phrase = (INTERIOR if many else VERTEX)()
     else:
@@ -201,7 +203,7 @@ def _as_solution(
 ) -> Solution:
     """A solver's optimum as a solution: made exactly private, with the bound that its dual prices prove."""
     space, weights, table, criterion = levels.space, data["prior"], data["loss"], data["criterion"]
-    matrix, change = mix_until_private(optimum.matrix, levels)
+    matrix, change = mix_until_private(optimum.matrix, resolved(levels))
     losses = (matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if criterion == "worst" else float(weights @ losses)
     against = optimum.favoured if criterion == "worst" else weights
@@ -217,6 +219,17 @@ def _as_solution(
     gap = max(value - bound, 0.0)
     certificate = certificate_of(problem, mechanism, "bound", bound, gap, evidence, (method, MOVED(change)))
     return Solution(problem, mechanism, value, certificate)
+
+
+def resolved(levels: EdgeLevels) -> EdgeLevels:
+    """The levels with every pure epsilon that solvers do not resolve replaced by 0, which implies it."""
+    epsilon = levels.log_growth()
+    tiny = (epsilon > 0) & (epsilon < LEAST_EPSILON) & (levels.delta == 0)
+    if not tiny.any():
+        return levels
+    if levels.single is not None:
+        return on_edges(levels.space, 0)
+    return per_edge(levels.space, epsilon=np.where(tiny, 0.0, epsilon), delta=levels.delta)
 
 
 def _evidence(prices: Floats, against: Floats, criterion: str) -> dict[str, Any]:
@@ -258,7 +271,7 @@ def _solve(
     scale = float(np.abs(table).max(initial=0.0)) or 1.0  # solvers' tolerances are absolute
     if not generate:
         optimum = best_mechanism(
-            levels, -weights[:, None] * table / scale, None, None, table / scale if worst else None, seconds
+            resolved(levels), -weights[:, None] * table / scale, None, None, table / scale if worst else None, seconds
         )
         return optimum._replace(duals=optimum.duals * scale), SPARSE()
     generated = generate_columns(levels, weights, table / scale, seconds, say)

@@ -15,7 +15,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
 from numpy.typing import NDArray
 
-from utmost.errors import UnsupportedLevel
+from utmost.errors import TooLarge, UnsupportedLevel
 from utmost.exact import ExpSum, as_fmpq
 from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP
@@ -24,6 +24,10 @@ from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 UNIT = 2.0**-52
 LONG_UNIT = float(np.finfo(np.longdouble).eps)
+SECONDS = 60.0
+"""The time limit of what is solved without structure."""
+SECONDS_PER_PRODUCT = 5e-10
+"""About how long a verified inverse of n x n takes on two cores, divided by n^3."""
 MOST_EXACT = 400
 """The largest space whose undecided signs are computed in ball arithmetic."""
 
@@ -35,6 +39,17 @@ def pure_levels(space: Space, privacy: Privacy) -> EdgeLevels:
     if any(level.delta > 0 or math.isinf(level.log_growth) for level in levels.kinds() if isinstance(level, ApproxDP)):
         raise UnsupportedLevel("regular priors need pure levels with a finite epsilon; use finite.optimal for a delta.")
     return levels
+
+
+def require_time(n: int, seconds: float) -> None:
+    """Refuse to form and invert the matrix of so many results that it would take longer than this."""
+    needed = SECONDS_PER_PRODUCT * n**3
+    if needed > seconds:
+        raise TooLarge(
+            f"{n} results of a space without structure make a matrix whose verified inverse takes about {needed:.0f} "
+            f"seconds; allow that (seconds={math.ceil(needed / 10) * 10}), use fewer results, or a space made by "
+            "counts, sums, grid, cycle or hamming."
+        )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.family import Hamming
-from utmost.theory.priors.design.phi import Solved, pure_levels, solve_phi
+from utmost.theory.priors.design.phi import SECONDS, Solved, pure_levels, require_time, solve_phi
 from utmost.theory.priors.design.singular import nonnegative_solution
 from utmost.theory.priors.design.structured import solve_for_prior
 from utmost.theory.priors.design.tight import MOST_DENSE, column_peaks, tight_constraints
@@ -28,13 +28,13 @@ UNDECIDED = 1e-9
 
 
 @cites("REG-proposition-4")
-def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
+def regularity(prior: Any, space: Space, privacy: Privacy, seconds: float = SECONDS) -> Floats | None:
     """Coefficients y >= 0 with prior = y Phi if the prior is epsilon-regular, else None (REG Def. of regular priors).
 
     Signs are proved; a prior is called irregular only if a coefficient is proved negative, by more than the rounding of
     the prior's own floats can explain, or if Phi is singular and it is proved in rationals that no coefficients exist.
-    On counts, sums, grids and databases no matrix is formed, so a million results are feasible; `TooLarge` beyond that,
-    and where the signs of large coefficients depend on rounding.
+    On counts, sums, grids, cycles and databases no matrix is formed, so a million results are feasible; `TooLarge`
+    beyond that, and where the signs of large coefficients depend on rounding.
 
     Parameters
     ----------
@@ -44,6 +44,8 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
         The results and their adjacency.
     privacy : PureDP, number or EdgeLevels
         A pure level, or pure levels per edge.
+    seconds : float
+        The time limit: `TooLarge` for so many results of a space without structure that the matrix takes longer.
 
     Examples
     --------
@@ -54,7 +56,7 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     True
     """
     levels, weights = pure_levels(space, privacy), space.as_prior(prior)
-    solved, uncertainty = _coefficients(levels, weights)
+    solved, uncertainty = _coefficients(levels, weights, seconds)
     if solved is None or (solved.nonnegative is False and (solved.y < -uncertainty).any()):
         return None
     if math.fsum(np.maximum(-solved.y, 0.0)) > UNDECIDED:
@@ -65,19 +67,20 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     return np.maximum(solved.y, 0.0)
 
 
-def _coefficients(levels: EdgeLevels, weights: Floats) -> tuple[Solved | None, Floats]:
+def _coefficients(levels: EdgeLevels, weights: Floats, seconds: float) -> tuple[Solved | None, Floats]:
     """Coefficients y with prior = y Phi, and their uncertainty from the rounding of the prior's floats.
 
     None if Phi is singular and no non-negative coefficients exist.
     """
     n, zeros = len(weights), np.zeros(len(weights))
     if n and bool((weights == weights[0]).all()):  # then y = z / n, which the structure of a space may give
-        z = column_peaks(levels)
+        z = column_peaks(levels, seconds)
         return Solved(z.y / n, z.signs), zeros
     if isinstance(levels.single, ApproxDP):
         solution_and_uncertainty = solve_for_prior(levels.space, levels.single, weights, MOST_DENSE)
         if solution_and_uncertainty is not None:
             return solution_and_uncertainty
+    require_time(n, seconds)
     solved = solve_phi(levels, weights)
     if solved is None:
         return nonnegative_solution(levels, weights), zeros

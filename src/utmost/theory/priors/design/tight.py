@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from utmost.solution.sentences import SIGNS
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.family import Row
-from utmost.theory.priors.design.phi import Solved, pure_levels, solve_phi
+from utmost.theory.priors.design.phi import SECONDS, Solved, pure_levels, require_time, solve_phi
 from utmost.theory.priors.design.singular import nonnegative_solution
 from utmost.theory.priors.design.structured import solve_for_prior, solve_structured
 
@@ -34,11 +35,25 @@ FAR = 20
 
 
 @cites("REG-theorem-3", "REG-corollary-2", "REG-lemma-3", "REG-lemma-4", "REG-proposition-7")
-def tight_constraints(space: Space, privacy: Privacy) -> Solution:
+def tight_constraints(
+    space: Space, privacy: Privacy, seconds: float = SECONDS, say: Callable[[str], Any] | None = None
+) -> Solution:
     """The mechanism X_ik = e^(-epsilon d(i, k)) z_k with Phi z = 1: optimal for every regular prior (REG Theorem 3).
 
     It exists if and only if the uniform prior is regular, which is decided by proved signs. `NoSuchMechanism` states
     the most negative entry and from which epsilon on it exists.
+
+    Parameters
+    ----------
+    space : Space
+        The results and their adjacency.
+    privacy : PureDP, number or EdgeLevels
+        A pure level, or pure levels per edge.
+    seconds : float
+        The time limit: `TooLarge` for so many results of a space without structure that the matrix takes longer, and
+        the limit of the search for the epsilon that an error states.
+    say : callable, optional
+        Called with a line of text as that search goes on.
 
     Examples
     --------
@@ -49,11 +64,12 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
            [0.333333, 0.333333, 0.333333],
            [0.166667, 0.166667, 0.666667]])
     """
-    levels = pure_levels(space, privacy)
-    z = column_peaks(levels)
+    levels, deadline = pure_levels(space, privacy), time.monotonic() + seconds
+    z = column_peaks(levels, seconds)
     if z.nonnegative is False:
         n, k = len(space.points), int(np.argmin(z.y))
-        least = smallest_epsilon(space) if levels.single is not None and n <= MOST_SCANNED else None
+        scanned = levels.single is not None and n <= MOST_SCANNED
+        least = smallest_epsilon(space, None, max(deadline - time.monotonic(), 0.0), say) if scanned else None
         exists = "" if least is None else f" It exists from epsilon = {float(least):.9g} on ({least.note})."
         raise NoSuchMechanism(
             f"there is no tight-constraints mechanism at {levels}: the diagonal entry for {space.points[k]!r} would be "
@@ -99,7 +115,9 @@ class SmallestEpsilon(float):
 
 
 @cites("REG-lemma-4")
-def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
+def smallest_epsilon(
+    space: Space, prior: Any = None, seconds: float = SECONDS, say: Callable[[str], Any] | None = None
+) -> SmallestEpsilon:
     """The least epsilon such that a prior is regular at every larger one; for the uniform prior by default.
 
     From there on the tight-constraints mechanism is optimal for this prior if it exists, and for the uniform prior it
@@ -112,6 +130,11 @@ def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
         The results and their adjacency.
     prior : mapping, array or callable, optional
         A distribution over the points; None is uniform.
+    seconds : float
+        The time limit. The least epsilon that was tried by then is returned, of which `note` says that smaller ones
+        were not tried.
+    say : callable, optional
+        Called with a line of text for every epsilon that is tried.
 
     Returns
     -------
@@ -131,6 +154,7 @@ def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
     >>> round(float(least), 6), round(float(np.log(9)), 6)
     (2.197225, 2.197225)
     """
+    deadline = time.monotonic() + seconds
     weights = space.as_prior(prior)
     uniform = not len(weights) or bool((weights == weights[0]).all())
     if len(space.points) < 2 or (uniform and (is_transitive(space) or is_path(space))):
@@ -152,6 +176,13 @@ def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
     grid = np.geomspace(max(high * 1e-4, 1e-6), high, 400)[::-1]
     last = high
     for epsilon in grid:
+        if time.monotonic() > deadline:
+            note = (
+                f"proved above {high:.4g}, sampled from {last:.4g} on; smaller ones not tried in {seconds:.3g} seconds"
+            )
+            return SmallestEpsilon(last, (0.0, last), note)
+        if say is not None:
+            say(f"epsilon {epsilon:.6g}: it exists from {last:.6g} on")
         if least(epsilon) < 0:
             break
         last = float(epsilon)
@@ -160,7 +191,12 @@ def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
             0.0, (0.0, 0.0), f"it exists at each of {len(grid)} sampled epsilons down to {grid[-1]:.2g}"
         )
     low, top = float(epsilon), last
-    low, top = narrow(lambda epsilon: least(epsilon) >= 0, low, top, absolute=1e-10)
+    grain = 1e-10
+    while time.monotonic() < deadline and top - low > grain:
+        low, top = narrow(lambda epsilon: least(epsilon) >= 0, low, top, absolute=max((top - low) / 8, grain))
+    if top - low > grain:
+        note = f"proved above {high:.4g}, sampled between; bracketed as far as {seconds:.3g} seconds allowed"
+        return SmallestEpsilon(top, (low, top), note)
     signs = [_signs(on_edges(space, PureDP(e)), None if uniform else weights) for e in (low, top)]
     ends = "signs proved at both ends" if signs == [False, True] else "signs at the ends not all proved"
     note = f"{ends}; proved above {high:.4g}, sampled between"
@@ -177,7 +213,7 @@ def _signs(levels: EdgeLevels, weights: Floats | None) -> bool | None:
     return None if solution is None else solution.nonnegative
 
 
-def column_peaks(levels: EdgeLevels) -> Solved:
+def column_peaks(levels: EdgeLevels, seconds: float = SECONDS) -> Solved:
     """The z with Phi z = 1: constant if all rows of Phi have equal sums, some solution if Phi is singular."""
     space, n = levels.space, len(levels.space.points)
     structured = solve_structured(space, levels.single) if isinstance(levels.single, ApproxDP) else None
@@ -188,6 +224,7 @@ def column_peaks(levels: EdgeLevels) -> Solved:
             f"whether a tight-constraints mechanism of {n} results exists at {levels} is not decided without a matrix: "
             "the symbol of the space is not proved positive. Allow a larger epsilon or use fewer results."
         )
+    require_time(n, seconds)
     sums = np.exp(-levels.lengths()).sum(axis=1)
     if n and levels.single is not None and _is_regular(space):
         return Solved(1 / sums, (1,) * n)

@@ -105,7 +105,10 @@ def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances:
     best, rest = np.hstack([0 * ends, higher, ends]), np.hstack([ends, lower, 0 * ends])
     rows = np.where(best[:, 1:] <= rest[:, :-1], np.diff(best, axis=1), -np.diff(rest, axis=1))
     middle = slice(1, -1)  # the empty and the certain event, at the ends, have constant probability
-    rows[:, middle] = np.where(slopes[:, :-1] == slopes[:, 1:], slopes[:, 1:] * first[middle], rows[:, middle])
+    with np.errstate(invalid="ignore"):
+        grown = np.where(first[middle] > 0, slopes[:, 1:] * first[middle], 0.0)  # slopes may be infinite
+    linear = (slopes[:, :-1] == slopes[:, 1:]) & (grown <= 1)
+    rows[:, middle] = np.where(linear, grown, rows[:, middle])
     rows = without_underflow(np.maximum(rows, 0.0), level.keeps_positive & (first > 0))
     return np.where(steps == 0, first, rows)
 
