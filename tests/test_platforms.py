@@ -218,7 +218,8 @@ def test_json_is_the_same_on_any_console(tmp_path):
 
 
 def test_what_no_name_is_known_for_is_escaped(tmp_path):
-    code = "import sys\nfrom utmost.cli.console import print_anywhere; print_anywhere(sys.stdout); print('\\u03b5 \\u6771')"
+    code = "import sys\nfrom utmost.cli.console import print_anywhere\n"
+    code += "print_anywhere(sys.stdout)\nprint('\\u03b5 \\u6771')"
     assert run(code, tmp_path, encoding="ascii", like=None)[1] == b"epsilon \\u{6771}\n"
 
 
