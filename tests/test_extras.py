@@ -11,11 +11,11 @@ from utmost.extras import PURPOSES, explained, install_command
 PACKAGES = {extra: modules for extra, (_, modules) in PURPOSES.items()}
 
 
-def without(extras, code):
+def without(extras, code, cwd):
     """What a program prints where the modules of some extras cannot be imported."""
     gone = [module for extra in extras for module in PACKAGES[extra]]
     start = f"import sys\nfor name in {gone!r}: sys.modules[name] = None\n"
-    return subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True, cwd=cwd)
 
 
 @pytest.mark.parametrize("extra", PACKAGES)
@@ -32,7 +32,11 @@ def test_the_command_names_every_package_of_an_extra(extra):
 @pytest.mark.parametrize(
     ("gone", "code", "extra"),
     [
-        (["tables"], "import utmost as um; um.Session('survey.csv', 'x', um.rows(), 'replace', 1)", "tables"),
+        (
+            ["tables"],
+            "import utmost as um; open('t.csv', 'w').write('a\\n1\\n'); um.Session('t.csv', 'x', um.rows(), 'replace', 1)",
+            "tables",
+        ),
         (["postgres"], "import utmost as um; um.Ledger('postgresql://nobody@127.0.0.1:1/x')", "postgres"),
         (["plot"], "import utmost as um; um.plot.mechanism", "plot"),
         (["serve"], "import utmost as um; um.Client('http://127.0.0.1:1')", "serve"),
@@ -48,19 +52,19 @@ def test_the_command_names_every_package_of_an_extra(extra):
         ),
     ],
 )
-def test_what_needs_an_extra_says_how_to_install_it(gone, code, extra):
+def test_what_needs_an_extra_says_how_to_install_it(gone, code, extra, tmp_path):
     """One command, in the last line of the error."""
-    done = without(gone, code)
+    done = without(gone, code, tmp_path)
     assert done.returncode != 0
     assert done.stderr.splitlines()[-1].endswith(f"install what is missing with: {install_command(extra)}")
 
 
-def test_a_client_needs_no_server():
+def test_a_client_needs_no_server(tmp_path):
     """Only httpx, of the packages of the extra."""
     code = "import utmost as um; from utmost.errors import UtmostError\n"
     code += "for name in ('starlette', 'uvicorn', 'jinja2', 'typer', 'duckdb'): sys.modules[name] = None\n"
     code += "try: um.Client('http://127.0.0.1:1', 'ada:x').datasets\nexcept UtmostError as refusal: print(refusal)"
-    done = without([], code)
+    done = without([], code, tmp_path)
     assert "cannot be reached" in done.stdout, done.stderr
 
 
