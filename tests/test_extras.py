@@ -34,7 +34,8 @@ def test_the_command_names_every_package_of_an_extra(extra):
     [
         (
             ["tables"],
-            "import utmost as um; open('t.csv', 'w').write('a\\n1\\n'); um.Session('t.csv', 'x', um.rows(), 'replace', 1)",
+            "import utmost as um; open('t.csv', 'w').write('a\\n1\\n')\n"
+            "um.Session('t.csv', 'x', um.rows(), 'replace', 1)",
             "tables",
         ),
         (["postgres"], "import utmost as um; um.Ledger('postgresql://nobody@127.0.0.1:1/x')", "postgres"),
