@@ -10,7 +10,7 @@ WHEEL_VENV := $(CURDIR)/build/wheel-venv
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo test test-long coverage mutants bench docs wheel lock clean python
+.PHONY: help env demo test test-long test-matrix coverage mutants bench docs release-check wheel lock clean python
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ test: $(ENV) ## Run the linters, the type checker and the tests
 test-long: $(ENV) ## Run the tests that take minutes
 	$(BIN)/pytest -q -n 2 -m long
 
+test-matrix: | python ## Run the core tests with the lowest and the newest versions, on every Python that is there
+	$(PYTHON) tools/matrix.py
+
 coverage: $(ENV) ## Measure which lines and branches of src the tests run; the report goes to build/coverage/
 	$(BIN)/pytest -q -n 2 --cov=utmost --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage
 
@@ -62,9 +65,12 @@ bench: $(BENCH_ENV) ## Run every benchmark in bench/
 docs: $(ENV) ## Build the documentation into site/
 	DISABLE_MKDOCS_2_WARNING=true $(BIN)/properdocs build --quiet --strict
 
-wheel: $(ENV) ## Build the wheel into dist/ and run its demonstration in a clean environment
+release-check: | python ## Say what stands in the way of a release
+	$(PYTHON) tools/release.py
+
+wheel: $(ENV) ## Build sdist and wheel into dist/ and run the wheel's demonstration in a clean environment
 	rm -rf dist $(WHEEL_VENV)
-	$(BIN)/python -m build --wheel --no-isolation
+	$(BIN)/python -m build --no-isolation
 	$(BIN)/python -m venv $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/python $(PIP_INSTALL) -c requirements.lock "$$(echo dist/*.whl)[all]"
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cd "$$dir" && $(WHEEL_VENV)/bin/utmost demo --out demo

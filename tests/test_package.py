@@ -111,8 +111,11 @@ def test_the_reference_shows_the_commands():
 def test_one_version_everywhere():
     """The package, its metadata, the citation and the newest section of the changelog."""
     root = Path(__file__).parents[1]
-    stated = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
-    assert um.__version__ == stated
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/utmost/__init__.py"
+    stated = um.__version__
+    assert f'version: "{stated}"' in (root / "packaging" / "conda" / "recipe.yaml").read_text()
     assert f"\nversion: {stated}\n" in (root / "CITATION.cff").read_text()
     assert next(line for line in (root / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")).startswith(
         (f"## {stated} - ", "## Unreleased")

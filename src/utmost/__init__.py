@@ -139,11 +139,16 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
         if name not in __all__:
             raise AttributeError(f"module 'utmost' has no attribute {name!r}")
         home = _HOME.get(name, "utmost")
-        found = (
-            import_module(f"{home}.{name}")
-            if home in ("utmost", "utmost.design")
-            else getattr(import_module(home), name)
-        )
+        try:
+            found = (
+                import_module(f"{home}.{name}")
+                if home in ("utmost", "utmost.design")
+                else getattr(import_module(home), name)
+            )
+        except ImportError as problem:
+            from utmost.extras import explained
+
+            raise explained(problem) or problem from None
         globals()[name] = found
         return found
 

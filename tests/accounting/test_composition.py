@@ -664,26 +664,6 @@ def test_compositions_add():
     assert module.gaussian_delta(Fraction(1), Fraction(0))[1] == pytest.approx(2 * norm.cdf(0.5) - 1)
 
 
-def test_events_go_there_and_back():
-    """A composition as dp_accounting events, whose own accountant agrees; and back again."""
-    accounting = pytest.importorskip("dp_accounting")
-    pld = pytest.importorskip("dp_accounting.pld.pld_privacy_accountant")
-    total = um.compose([um.GaussianDP("1/2"), um.GaussianDP("1/4")]) + um.compose(0.3, 2)
-    event = um.accounting.events.to_event(total)
-    again = um.accounting.events.from_event(event)
-    assert again.epsilon(1e-5) == pytest.approx(total.epsilon(1e-5), abs=1e-9)
-    accountant = pld.PLDAccountant(accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
-    accountant.compose(um.accounting.events.to_event(um.compose([um.GaussianDP("1/2"), um.GaussianDP("1/4")])))
-    assert accountant.get_epsilon(1e-5) == pytest.approx(
-        um.compose([um.GaussianDP("1/2"), um.GaussianDP("1/4")]).epsilon(1e-5), abs=1e-3
-    )
-    with pytest.raises(UnsupportedLevel, match="no event"):
-        um.accounting.events.to_event(um.compose(um.ApproxDP(1, 0.1)))
-    with pytest.raises(UnsupportedLevel, match="PoissonSampled"):
-        um.accounting.events.from_event(accounting.PoissonSampledDpEvent(0.1, accounting.GaussianDpEvent(1.0)))
-    assert um.accounting.events.from_event(accounting.LaplaceDpEvent(2.0)).epsilon(0) == 0.5
-
-
 # ---- many different levels ----
 
 

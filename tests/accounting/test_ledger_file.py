@@ -177,7 +177,7 @@ class FailingPower:
 
     def __init__(self, monkeypatch):
         self.steps = []
-        for name in ("_write_at", "_cut", "_sync"):
+        for name in ("write_at", "cut", "sync"):
             monkeypatch.setattr(ledger_file, name, self.recording(name, getattr(ledger_file, name)))
 
     def recording(self, name, work):
@@ -189,17 +189,17 @@ class FailingPower:
 
     def outcomes(self, start, last, dice):
         """What may be on the disk if power fails after so many steps: what was not synced, in part, in any order."""
-        synced = max((i + 1 for i, (name, _) in enumerate(self.steps[:last]) if name == "_sync"), default=0)
+        synced = max((i + 1 for i, (name, _) in enumerate(self.steps[:last]) if name == "sync"), default=0)
         firm, loose = self.steps[:synced], self.steps[synced:last]
         pieces = []
         for name, how in loose:
-            if name == "_cut":
+            if name == "cut":
                 pieces.append((name, how))
                 continue
             text, place = how
             first = BLOCK - place % BLOCK
             cuts = [0, *range(first, len(text), BLOCK), len(text)]
-            pieces += [("_write_at", (text[a:b], place + a)) for a, b in itertools.pairwise(cuts)]
+            pieces += [("write_at", (text[a:b], place + a)) for a, b in itertools.pairwise(cuts)]
         choices = (
             itertools.product((False, True), repeat=len(pieces))
             if len(pieces) < 5
@@ -208,9 +208,9 @@ class FailingPower:
         for chosen in choices:
             disk = bytearray(start)
             for name, how in [*firm, *(piece for piece, kept in zip(pieces, chosen, strict=True) if kept)]:
-                if name == "_cut":
+                if name == "cut":
                     del disk[how[0] :]
-                elif name == "_write_at":
+                elif name == "write_at":
                     text, place = how
                     disk.extend(bytes(max(0, place + len(text) - len(disk))))
                     disk[place : place + len(text)] = text
@@ -232,7 +232,7 @@ def test_power_fails_at_every_step(tmp_path, monkeypatch):
     steps, states = list(power.steps), 0
     monkeypatch.undo()
     power.steps = steps
-    assert [name for name, _ in steps[:5]] == ["_cut", "_write_at", "_sync", "_write_at", "_sync"]
+    assert [name for name, _ in steps[:5]] == ["cut", "write_at", "sync", "write_at", "sync"]
     for last in range(len(steps) + 1):
         reported = max(count for step, count in promised if step <= last)
         for disk in power.outcomes(start, last, dice):
@@ -276,7 +276,7 @@ def test_power_fails_while_two_accounts_are_charged(tmp_path, monkeypatch):
     assert states > 60
 
 
-@pytest.mark.parametrize("failing", ["_write_at", "_sync", "_cut"])
+@pytest.mark.parametrize("failing", ["write_at", "sync", "cut"])
 @pytest.mark.parametrize("step", [1, 2])
 def test_a_full_disk_says_what_was_recorded(tmp_path, monkeypatch, failing, step):
     """A reservation that was not recorded is not charged; a charge stands whatever becomes of its answer."""
@@ -288,20 +288,20 @@ def test_a_full_disk_says_what_was_recorded(tmp_path, monkeypatch, failing, step
 
     def full(handle, *how):
         if next(count) >= step:
-            if failing == "_write_at":
+            if failing == "write_at":
                 work(handle, how[0][:100], how[1])
             raise OSError(errno.ENOSPC, "No space left on device")
         work(handle, *how)
 
     for use, stands in ((lambda: account.reserve("1/8", "q"), False), (lambda: reservation.complete(5), True)):
-        if failing == "_cut" and (step == 2 or stands):
+        if failing == "cut" and (step == 2 or stands):
             continue  # nothing else is cut
         count = itertools.count(1)
         monkeypatch.setattr(ledger_file, failing, full)
         with pytest.raises(LedgerFailed, match="No space left on device") as wrong:
             use()
         monkeypatch.undo()
-        assert ("Nothing was recorded" in str(wrong.value)) == (step == 1 and failing != "_cut")
+        assert ("Nothing was recorded" in str(wrong.value)) == (step == 1 and failing != "cut")
         assert ("charge of entry 1 stands" in str(wrong.value)) == stands
         assert "othing was charged" not in str(wrong.value)
         for known in (account, opened(path)):

@@ -441,7 +441,7 @@ def test_a_ledger_that_cannot_be_written_is_suspended_later(tmp_path, monkeypatc
         raise OSError(28, "No space left on device")
 
     with entry.running(), monkeypatch.context() as disk:
-        disk.setattr(ledger_file, "_write_at", full)
+        disk.setattr(ledger_file, "write_at", full)
         with pytest.raises(LedgerFailed):
             entry.suspend(["why"])
     assert account.suspended is None

@@ -29,7 +29,7 @@ def test_what_is_missing_is_said_with_its_remedy(monkeypatch):
     monkeypatch.setattr(doctor, "_installed", lambda name: None if name == "duckdb" else have(name))
     text = utmost("doctor").stdout
     assert "duckdb (not installed)" in text
-    assert "pip install 'utmost[tables]'" in text
+    assert "to have it: pip install 'duckdb" in text
     assert "engine DuckDB: not installed" in text
 
 

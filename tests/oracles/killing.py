@@ -52,7 +52,7 @@ def killed_at(last):
 
         return stepped
 
-    write = ledger_file._write_at
-    for name in ("_write_at", "_cut", "_sync"):
+    write = ledger_file.write_at
+    for name in ("write_at", "cut", "sync"):
         setattr(ledger_file, name, stepping(getattr(ledger_file, name)))
     return step

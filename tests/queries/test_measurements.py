@@ -49,9 +49,46 @@ def test_answers_of_every_kind_of_space():
     assert um.to_opendp(um.binary.balanced(votes, lambda v: sum(v) > 1, 20))((1, 1, 0)) is True
 
 
+def test_gaussian_levels_are_concentrated():
+    """mu^2/2 at one step and its square at more: never less than the exact loss, at any delta."""
+    solution = um.binary.balanced(um.counts(5), lambda yes: yes > 2, um.GaussianDP("1/2"))
+    measurement = um.to_opendp(solution)
+    assert [measurement.map(steps) for steps in (0, 1, 2)] == [0.0, 0.125, 0.5]
+    assert measurement(5) in (True, False)
+    approximate = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), 1e-4)
+    assert approximate.map(1)[0] >= um.compose(um.GaussianDP("1/2")).epsilon(1e-4)
+
+
+def test_other_levels_imply_an_epsilon_and_a_delta():
+    """The first side of the region: its height at 0 is the delta, its slope e^epsilon."""
+    knots = um.SuitablePair([(0, "1/10"), ("3/10", "7/10"), ("9/10", 1), (1, 1)])
+    measurement = um.to_opendp(um.binary.balanced(um.counts(5), lambda yes: yes > 2, knots))
+    epsilon, delta = measurement.map(1)
+    assert delta == 0.1
+    assert math.log(2) <= epsilon < math.log(2) + 1e-6
+    noisy = session(um.GaussianDP(2)).plan.count(privacy=um.GaussianDP(1))
+    assert um.to_opendp(noisy).map(1) == 0.5
+
+
+def test_answers_of_several_releases_are_drawn_together():
+    """Means and selected keys by groups: the statistic goes in, the release comes out, for the whole level."""
+    s = session(um.ApproxDP(10, 1e-5))
+    for plan in (
+        s.plan.quantile("age", 0.5, candidates=[69, 70, 71], privacy=2, by=um.keys(town=["a", "b"])),
+        s.plan.mean("age", 60, 80, privacy=2),
+        s.plan.variance("age", 60, 80, privacy=2),
+        s.plan.count(privacy=um.ApproxDP(1, 1e-6), by=um.discover("town")),
+    ):
+        question = plan.question
+        measurement = um.to_opendp(plan)
+        point = question.point(s.source.execute(question.statement(s.source, b"s" * 32)))
+        drawn = measurement(point)
+        assert measurement.map(1) in (2.0, (1.0, pytest.approx(1e-6)))
+        if isinstance(drawn, dict):
+            question.require_released(drawn)
+
+
 def test_what_opendp_cannot_say_is_refused():
-    with pytest.raises(UnsupportedLevel, match="no measure"):
-        um.to_opendp(um.binary.balanced(um.counts(5), lambda yes: yes > 2, um.GaussianDP(1)))
     votes = um.hamming(2, 2)
     per_edge = um.per_edge(votes, {((0, 0), (0, 1)): 0.5}, default=1)
     with pytest.raises(UnsupportedLevel, match="one per edge"):

@@ -12,6 +12,7 @@ from utmost.accounting.ledger import Ledger
 from utmost.accounting.pricing import Price, cheapest
 from utmost.accounting.privacy_losses import Loss, loss_between, loss_of
 from utmost.accounting.regions import Region, region, region_between, simulating_channel
+from utmost.accounting.subsampling import PoissonSampled
 
 __all__ = [
     "Account",
@@ -20,6 +21,7 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "Loss",
+    "PoissonSampled",
     "Price",
     "Region",
     "Schedule",

@@ -32,6 +32,7 @@ from utmost.accounting.inversion import Transform, bounds_of
 from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
 from utmost.accounting.privacy_losses import ULP, Loss, loss_of
 from utmost.accounting.regions import Region
+from utmost.accounting.subsampling import PoissonSampled, SampledGaussians, sampled_loss
 from utmost.errors import InvalidInput
 from utmost.exact import BITS, Amount, Number, as_fmpq, as_rational, downward, endpoints, to_float, upward
 from utmost.exact.citations import cites
@@ -48,7 +49,7 @@ QUICK = 100.0
 
 
 @cites("LIM-theorem-2.4.3")
-def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Composition:
+def compose(levels: Iterable[Any] | Level | PoissonSampled | Number, times: int = 1) -> Composition:
     """The composition of releases at levels that are fixed in advance.
 
     The questions may depend on earlier answers; the levels, their number and their order may not. For adaptively chosen
@@ -59,7 +60,8 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
     levels : iterable or level
         Levels (a number is an epsilon), certified mechanisms, solutions, or pairs (mechanism, space). A mechanism
         counts with the actual privacy loss of its probabilities, which is less than its level allows. `loss_between` of
-        a mechanism and two of its points stands for a release at two known datasets.
+        a mechanism and two of its points stands for a release at two known datasets, `PoissonSampled` of a level for
+        one on a random part of the rows.
     times : int
         How often the whole list is repeated, so that ten million releases need no list.
 
@@ -76,8 +78,8 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
     """
     if not isinstance(times, int | np.integer) or isinstance(times, bool) or not 0 <= times <= MOST_COUNT:
         raise InvalidInput(f"times is {times!r}; give a whole number from 0 to {MOST_COUNT}.")
-    single = isinstance(levels, Level | Rows | Loss | Solution | str) or not isinstance(levels, Iterable)
-    items = [levels] if single or _is_pair(levels) else list(levels)  # type: ignore[arg-type]
+    single = isinstance(levels, str) or _is_release(levels) or not isinstance(levels, Iterable)
+    items = [levels] if single else list(levels)  # type: ignore[arg-type]
     return _merged_composition([(part, int(times)) for item in items for part in _parts(_release(item))])
 
 
@@ -113,7 +115,10 @@ class Composition:
                 labels.append((item, count))
                 entries.append((item, count))
                 continue
-            loss = loss_of(item)
+            if isinstance(item, PoissonSampled) and item.is_gaussian:
+                labels.append((None, count))
+                continue
+            loss = sampled_loss(item) if isinstance(item, PoissonSampled) else loss_of(item)
             entries.append((loss, count))
             labels.append((loss.label or loss.level, count))
             infinite += [(loss.infinite, count)] if loss.infinite else []
@@ -125,6 +130,9 @@ class Composition:
         """Bounds on the probability that some loss is infinite: equal where they are exact."""
         self._fixed = _fixed_choices(entries)
         """Compositions that an attacker can attain, where the losses of this one only dominate them: lower bounds."""
+        sampled = any(isinstance(item, PoissonSampled) and item.is_gaussian for item, _ in self.releases)
+        self._sampled = SampledGaussians(self.releases) if sampled else None
+        """The whole composition, if it has Gaussian levels on samples."""
         self._reverse: Composition | None = None
         if any(isinstance(entry, Loss) and entry.reverse for entry, _ in entries):
             self._reverse = _merged_composition([(_reversed(entry), count) for entry, count in entries])
@@ -155,7 +163,7 @@ class Composition:
     @cached_property
     def largest(self) -> Amount:
         """The sum of epsilons: the total at the least possible delta; infinite with Gaussian and zCDP levels."""
-        if self._squared_mu or self._rho:
+        if self._squared_mu or self._rho or self._sampled:
             return Amount(math.inf)
         total = Amount(Fraction(0))
         for loss, count in self._parts:
@@ -281,6 +289,8 @@ class Composition:
         return Region.from_levels(sides[0], sides[1])
 
     def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
+        if self._sampled:
+            return self._sampled.delta(epsilon)
         low, high = (0.0, 0.0) if beyond else self._finite_bounds(epsilon, coarse)
         lost_low, lost_high = self._infinite
         lower = downward(lost_low + (1 - lost_low) * Fraction(low))
@@ -321,6 +331,8 @@ class Composition:
             return 0.0
         if target < lost or lost == 1:
             return math.inf
+        if self._sampled:
+            return self._sampled.epsilon(downward(target) if side else upward(target), upper=side == 1)
         largest, delta = self._largest_float, downward(target) if side else upward(target)
         if target == lost or delta == 0:
             return largest
@@ -363,7 +375,11 @@ class Composition:
 
 
 def _release(item: Any) -> Any:
-    return item if isinstance(item, Level | Rows | Loss | Solution) or _is_pair(item) else as_level(item)
+    return item if _is_release(item) else as_level(item)
+
+
+def _is_release(item: Any) -> bool:
+    return isinstance(item, Level | PoissonSampled | Rows | Loss | Solution) or _is_pair(item)
 
 
 def _parts(release: Any) -> tuple[Any, ...]:
@@ -420,7 +436,8 @@ class _ReleaseKey:
 
     def __init__(self, item: Any) -> None:
         self.item = item
-        self._key = item if isinstance(item, Level) else tuple(map(id, item)) if _is_pair(item) else id(item)
+        by_value = isinstance(item, Level | PoissonSampled)
+        self._key = item if by_value else tuple(map(id, item)) if _is_pair(item) else id(item)
 
     def __hash__(self) -> int:
         return hash(self._key)

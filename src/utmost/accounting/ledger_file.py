@@ -15,7 +15,7 @@ of its accounts. An index then holds the places of the events of an account, an 
 needed again is read again, and its hash verified again.
 
 There is no log beside the file that could be lost, and the name by which the file is opened makes no difference: the
-lock (`flock`) and the content belong to the file, not to its name.
+lock and the content belong to the file, not to its name.
 
 A new file is completed under a temporary name and then linked to its own, so a crash leaves no half ledger.
 """
@@ -23,7 +23,6 @@ A new file is completed under a temporary name and then linked to its own, so a 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import random
@@ -39,6 +38,7 @@ from typing import NamedTuple
 from utmost.accounting.account import RESUME, SUSPEND, Event, canonical, may_follow, question_key
 from utmost.accounting.storage import START, Book, Storage, hash_mismatch
 from utmost.errors import BadFile, LedgerFailed
+from utmost.exact.files import BINARY, cut, read_at, sync, sync_folder, try_lock, unlock, write_at
 from utmost.exact.json_text import parse_json
 
 VERSION = 2
@@ -75,7 +75,7 @@ class File(Storage):
         self._lock, self._handle, self._busy = threading.RLock(), -1, False
         if not self._path.exists():
             make(self._path)
-        self._index, self._marks = Index(BEGIN), b""
+        self._index = Index(BEGIN)
         self._open()
         with self.read():
             pass
@@ -83,22 +83,21 @@ class File(Storage):
     def _open(self) -> None:
         """Open the file for this process; a fork needs a handle of its own, since an inherited one shares the lock."""
         try:
-            self._handle = os.open(self._path, os.O_RDWR)
+            self._handle = os.open(self._path, os.O_RDWR | BINARY)
         except OSError as problem:
             if problem.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise BadFile(f"{self._path} cannot be read: {problem.strerror}.") from None
             try:
-                self._handle = os.open(self._path, os.O_RDONLY)  # enough to show what was spent
+                self._handle = os.open(self._path, os.O_RDONLY | BINARY)  # enough to show what was spent
             except OSError as second:
                 raise BadFile(f"{self._path} cannot be read: {second.strerror}.") from None
         self._owner = os.getpid()
         status = os.fstat(self._handle)
-        self._identity = status.st_dev, status.st_ino
-        _require_ledger(_read_at(self._handle, 0, BLOCK), self._path)
+        self._identity, self._marks = (status.st_dev, status.st_ino), b""
 
     @contextmanager
     def write(self, *datasets: str) -> Iterator[Book]:
-        with self._transaction(fcntl.LOCK_EX) as book:
+        with self._transaction() as book:
             yield book
             self._require_same_file()
             if book.added:
@@ -106,12 +105,12 @@ class File(Storage):
 
     @contextmanager
     def read(self) -> Iterator[Book]:
-        with self._transaction(fcntl.LOCK_SH) as book:
+        with self._transaction(shared=True) as book:
             yield book
             self._require_same_file()
 
     @contextmanager
-    def _transaction(self, kind: int) -> Iterator[Lines]:
+    def _transaction(self, shared: bool = False) -> Iterator[Lines]:
         if self._handle < 0:
             raise LedgerFailed(f"the ledger {self.where} is closed; open it again.")
         if self._owner != os.getpid():
@@ -120,12 +119,12 @@ class File(Storage):
             self._open()
         with self._lock:
             assert not self._busy, "one transaction inside another would let go of its lock"
-            self._take_turn(kind)
+            self._take_turn(shared)
             self._busy = True
             try:
                 self._require_same_file()
                 self._catch_up()
-                yield Lines(self._index, lambda start, size: _read_at(self._handle, start, size), self._reread)
+                yield Lines(self._index, lambda start, size: read_at(self._handle, start, size), self._reread)
             except OSError as problem:
                 raise LedgerFailed(
                     f"the ledger {self.where} could not be read ({problem.strerror}); nothing was recorded."
@@ -133,26 +132,24 @@ class File(Storage):
             finally:
                 self._busy = False
                 with suppress(OSError):
-                    fcntl.flock(self._handle, fcntl.LOCK_UN)
+                    unlock(self._handle)
 
-    def _take_turn(self, kind: int) -> None:
+    def _take_turn(self, shared: bool) -> None:
         """Wait for the lock on the file, which is the same by whatever name others opened it."""
         until, pause = time.monotonic() + PATIENCE, 0.0001
-        while True:
-            try:
-                return fcntl.flock(self._handle, kind | fcntl.LOCK_NB)
-            except (BlockingIOError, PermissionError):
+        try:
+            while not try_lock(self._handle, shared):
                 if time.monotonic() > until:
                     raise LedgerFailed(
                         f"the ledger {self.where} stayed busy for {PATIENCE:g} s; nothing was recorded; try again."
-                    ) from None
-            except OSError as problem:
-                raise LedgerFailed(
-                    f"the ledger {self.where} cannot be locked ({problem.strerror}), and without a lock two could "
-                    "spend at once; keep it on a file system that has locks."
-                ) from None
-            time.sleep(pause * random.uniform(0.5, 1))  # not all at the same moment
-            pause = min(2 * pause, 0.01)
+                    )
+                time.sleep(pause * random.uniform(0.5, 1))  # not all at the same moment
+                pause = min(2 * pause, 0.01)
+        except OSError as problem:
+            raise LedgerFailed(
+                f"the ledger {self.where} cannot be locked ({problem.strerror}), and without a lock two could "
+                "spend at once; keep it on a file system that has locks."
+            ) from None
 
     def _require_same_file(self) -> None:
         """Refuse a file that no longer has the ledger's name: others spend from the file that has it now."""
@@ -169,7 +166,9 @@ class File(Storage):
 
     def _catch_up(self) -> None:
         """Read the lines added by other processes since the last transaction."""
-        marks, size = _read_at(self._handle, BLOCK, 2 * BLOCK), os.fstat(self._handle).st_size
+        if not self._marks:  # opened just now, and nobody else can write while this is read
+            _require_ledger(read_at(self._handle, 0, BLOCK), self._path)
+        marks, size = read_at(self._handle, BLOCK, 2 * BLOCK), os.fstat(self._handle).st_size
         if marks == self._marks and size == self._index.end:
             return
         latest = _latest(marks, self.where)
@@ -181,7 +180,7 @@ class File(Storage):
 
     def _reread(self) -> Index:
         """A new index of the whole file as it is on disk now."""
-        _require_ledger(_read_at(self._handle, 0, BLOCK), self._path)
+        _require_ledger(read_at(self._handle, 0, BLOCK), self._path)
         index = Index(BEGIN)
         _extend(index, self._handle, self.where)
         if not index.continues(self._index):
@@ -193,12 +192,12 @@ class File(Storage):
         end = self._index.end
         try:
             if os.fstat(self._handle).st_size > end:
-                _cut(self._handle, end)  # half a line that a crash left
-            _write_at(self._handle, line, end)
-            _sync(self._handle)
+                cut(self._handle, end)  # half a line that a crash left
+            write_at(self._handle, line, end)
+            sync(self._handle)
         except OSError as problem:
             try:
-                _cut(self._handle, end)
+                cut(self._handle, end)
             except OSError:
                 raise self._failed(problem, "It may have been recorded all the same: look at `entries()`.") from None
             raise self._failed(problem, "Nothing was recorded.") from None
@@ -209,8 +208,8 @@ class File(Storage):
         blocks = [self._marks[:BLOCK], self._marks[BLOCK:]]
         blocks[older] = _write_mark(mark)
         try:
-            _write_at(self._handle, blocks[older], MARKS[older])
-            _sync(self._handle)
+            write_at(self._handle, blocks[older], MARKS[older])
+            sync(self._handle)
         except OSError as problem:
             raise self._failed(problem, "It may have been recorded all the same: look at `entries()`.") from None
         self._marks = b"".join(blocks)
@@ -238,7 +237,7 @@ def _extend(index: Index, handle: int, where: str) -> None:
     A line behind the latest mark counts if it is whole. If not, a crash left it before it was confirmed. But a crash
     does not also damage a mark: with a damaged mark the line may be the one it stood for, so the file is refused.
     """
-    raw, size = _read_at(handle, BLOCK, 2 * BLOCK), os.fstat(handle).st_size
+    raw, size = read_at(handle, BLOCK, 2 * BLOCK), os.fstat(handle).st_size
     latest = _latest(raw, where)
     if size < latest.end:
         raise _damage_error(where, f"it has {size} bytes where {latest.end} were written")
@@ -264,7 +263,7 @@ def _lines(handle: int, start: int, end: int) -> Iterator[bytes]:
     """The lines of a part of a file; the last one may be incomplete."""
     partial = b""
     while start < end:
-        piece = _read_at(handle, start, min(PIECE, end - start))
+        piece = read_at(handle, start, min(PIECE, end - start))
         start += len(piece)
         *complete, partial = (partial + piece).split(b"\n")
         yield from (line + b"\n" for line in complete)
@@ -341,12 +340,12 @@ def make(path: Path) -> None:
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.new-")
         try:
-            _write_at(handle, _first_line() + mark + mark, 0)
-            _sync(handle)
+            write_at(handle, _first_line() + mark + mark, 0)
+            sync(handle)
         finally:
             os.close(handle)
         _give_name(name, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as problem:
         raise BadFile(f"no ledger can be made in {path.parent}: {problem.strerror}.") from None
     finally:
@@ -360,43 +359,9 @@ def _give_name(name: str, path: Path) -> None:
     except FileExistsError:
         return
     except OSError:  # a file system without links
-        if not path.exists():
-            os.rename(name, path)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _read_at(handle: int, place: int, size: int) -> bytes:
-    """Read `size` bytes at an offset, fewer only at the end of the file."""
-    pieces = []
-    while size and (piece := os.pread(handle, size, place)):
-        pieces.append(piece)
-        place, size = place + len(piece), size - len(piece)
-    return b"".join(pieces)
-
-
-def _write_at(handle: int, text: bytes, place: int) -> None:
-    while text:
-        count = os.pwrite(handle, text, place)
-        text, place = text[count:], place + count
-
-
-def _cut(handle: int, size: int) -> None:
-    os.ftruncate(handle, size)
-
-
-def _sync(handle: int) -> None:
-    """Wait until everything written is on disk."""
-    if hasattr(fcntl, "F_FULLFSYNC"):  # macOS, where fsync stops at the disk's own cache
-        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
-    else:
-        os.fdatasync(handle)
+        with suppress(FileExistsError):
+            if not path.exists():
+                os.rename(name, path)
 
 
 # ---- a book as lines of text, one transaction each ----

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 from utmost.accounting.account import Event, canonical
 from utmost.accounting.storage import START, Book, Storage, hash_mismatch
-from utmost.errors import BadFile, LedgerFailed, UtmostError
+from utmost.errors import BadFile, LedgerFailed
 from utmost.exact.json_text import parse_json
+from utmost.extras import missing
 
 Run: TypeAlias = Callable[..., list[tuple[Any, ...]]]
 """Runs one statement with values and returns its rows."""
@@ -118,7 +119,7 @@ class PostgreSQL(Storage):
         try:
             import psycopg
         except ImportError:
-            raise UtmostError("PostgreSQL needs psycopg; install it with: pip install 'utmost[postgres]'") from None
+            raise missing("postgres", "PostgreSQL needs psycopg") from None
         try:
             connection = psycopg.connect(self._url, autocommit=True)
             # A writer waits for its lock first and must then see what the one before it wrote: with the snapshots of

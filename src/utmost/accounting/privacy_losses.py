@@ -62,7 +62,7 @@ class Loss:
     attained : tuple of Loss
         Losses between actual neighbours, where this loss only dominates them all; else empty.
     reverse : Loss or None
-        The loss ln(Q/P) under Q of the same two rows, if this is the loss between two given points.
+        The loss ln(Q/P) under Q of the same two rows, if this is the loss between two given points or of a sample.
     """
 
     values: Floats
@@ -104,7 +104,7 @@ def loss_of(release: Any) -> Loss:
     if isinstance(level, ApproxDP):
         return _of_approx(level)
     if isinstance(level, SuitablePair) and level.concave:
-        return _of_hull(level.knots, 0.0, level)
+        return of_hull(level.knots, 0.0, level)
     raise UnsupportedLevel(f"{level} has no worst pair that composes; give PureDP, ApproxDP, GaussianDP or knots.")
 
 
@@ -161,7 +161,7 @@ def _of_mechanism(mechanism: Rows, space: Space) -> Loss:
     tests = [_tests(exact, roots, *edge) for a, b in space.edge_indices.tolist() for edge in ((a, b), (b, a))]
     tests = [points for points in tests if points is not ENDS]
     corners = _upper_hull(list({point for points in tests for point in points} or ENDS))
-    hull = _of_hull(corners, SAME * 2 if tests else 0.0)
+    hull = of_hull(corners, SAME * 2 if tests else 0.0)
     is_attained = not tests or any(set(corners) <= set(points) for points in tests)
     return hull if is_attained else replace(hull, attained=_most_revealing(tests))
 
@@ -180,7 +180,7 @@ def _tests(exact: NDArray[Any], roots: Floats, i: int, j: int) -> Points:
 
 
 def _of_points(points: Points) -> Loss:
-    return _of_hull(points, 0.0 if points is ENDS else SAME * 2)
+    return of_hull(points, 0.0 if points is ENDS else SAME * 2)
 
 
 def _most_revealing(tests: list[Points]) -> tuple[Loss, ...]:
@@ -234,7 +234,7 @@ def _upper_hull(points: Sequence[tuple[Fraction, Fraction]]) -> Points:
     return hull
 
 
-def _of_hull(points: Sequence[tuple[Fraction, Fraction]], blur: float, level: Level | None = None) -> Loss:
+def of_hull(points: Sequence[tuple[Fraction, Fraction]], blur: float, level: Level | None = None) -> Loss:
     """The pair whose tests are the upper hull of points (Q, P): an atom per side, its loss the log of the slope."""
     hull = _upper_hull(points)
     infinite = hull[0][1]

@@ -15,20 +15,25 @@ A mark outlives its process, not the power: it is not synced to the disk.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from utmost.exact.files import BINARY, MOVABLE, cut, try_lock, write_at
+
 NEW = ".new-"
 """Prefix of a mark's name until it is locked."""
 ATTEMPTS = 100
 """Attempts to make the folder of marks, which other processes remove whenever it is empty."""
+
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+"""The flag of `os.open` that refuses a symbolic link; Windows has none, and lets few users make one."""
 
 
 class Mark(NamedTuple):
@@ -68,10 +73,12 @@ def _new_mark(folder: Path, name: str, entry: int, slot: int, mode: int) -> Mark
     with suppress(FileExistsError):
         folder.mkdir(0o700)
         folder.chmod(mode | (mode >> 2 & 0o111))  # who may read the ledger may look into the folder
+    if not MOVABLE:
+        return Mark(folder / name, _locked_in_place(folder / name), entry, slot)
     handle, new = tempfile.mkstemp(dir=folder, prefix=NEW)
     try:
         os.fchmod(handle, mode)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # before it has the name by which others look for it
+        try_lock(handle)  # before it has the name by which others look for it
         os.rename(new, folder / name)
     except OSError:
         os.unlink(new)
@@ -80,15 +87,35 @@ def _new_mark(folder: Path, name: str, entry: int, slot: int, mode: int) -> Mark
     return Mark(folder / name, handle, entry, slot)
 
 
+def _locked_in_place(path: Path) -> int:
+    """The handle of a mark that is locked under its own name, and gets its byte only then."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o600)
+    try:
+        for _ in range(ATTEMPTS):
+            if try_lock(handle):
+                write_at(handle, b"1", 0)
+                return handle
+            time.sleep(0.001)  # somebody is just looking at it
+        raise PermissionError("a mark stays locked")
+    except OSError:
+        os.close(handle)
+        raise
+
+
 def remove_mark(mark: Mark, stays: bool = False) -> None:
     """Remove the mark of a question that is over; if it `stays`, only release its lock, as for a crash.
 
     The name goes first, so that nobody finds the mark without its lock.
     """
     with suppress(OSError):
-        if not stays:
+        if not stays and MOVABLE:
             mark.path.unlink()
+        elif not stays:
+            cut(mark.handle, 0)
     os.close(mark.handle)
+    with suppress(OSError):
+        if not stays and not MOVABLE:
+            mark.path.unlink()
     with suppress(OSError):
         mark.path.parent.rmdir()  # unless there are others
 
@@ -114,12 +141,12 @@ def _orphaned_mark(path: Path) -> Mark | None:
     """The mark in a file without a lock; None if the file is locked, or was removed just now."""
     try:
         entry, slot = (int(number) for number in path.name.split("-")[1:])
-        handle = os.open(path, os.O_RDWR)
+        handle = os.open(path, os.O_RDWR | BINARY)
     except (OSError, ValueError):
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        present = os.path.samestat(os.stat(path), os.fstat(handle))
+        present = try_lock(handle) and os.path.samestat(os.stat(path), os.fstat(handle))
+        present = present and (MOVABLE or os.fstat(handle).st_size > 0)
     except OSError:
         present = False
     finally:
@@ -129,14 +156,15 @@ def _orphaned_mark(path: Path) -> Mark | None:
 
 def write_failure(places: Sequence[Path], dataset: str, entry: int, slot: int, reasons: Sequence[str]) -> None:
     """Append the reasons of a failure, as a line of JSON, to the first log that can be written."""
-    time = datetime.now(UTC).isoformat(timespec="milliseconds")
-    line = {"time": time, "dataset": dataset, "entry": entry, "slot": slot, "reasons": list(reasons)}
+    moment = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = {"time": moment, "dataset": dataset, "entry": entry, "slot": slot, "reasons": list(reasons)}
     text = json.dumps(line).encode() + b"\n"
     for path in places:
         with suppress(OSError):
-            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_FOLLOW | BINARY, 0o600)
             try:
-                os.fchmod(handle, 0o600)  # whatever it was before
+                if hasattr(os, "fchmod"):  # elsewhere the folder says who may read it
+                    os.fchmod(handle, 0o600)  # whatever it was before
                 os.write(handle, text)
                 return
             finally:

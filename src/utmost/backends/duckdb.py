@@ -32,6 +32,7 @@ from utmost.backends.source import BASE_TABLE, CHANGED, GONE, KEYS, Statement
 from utmost.backends.sql_source import ROWS, Column, SqlSource
 from utmost.errors import BadFile, InvalidInput, NotRowWise, UtmostError
 from utmost.exact.arrays import Integers
+from utmost.extras import missing
 from utmost.queries.expressions.relations import Rows
 from utmost.queries.expressions.sql import Dialect, quoted, quoted_name, within_dates
 from utmost.queries.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT, TIMESTAMP, Type, integer
@@ -345,7 +346,7 @@ def import_duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise UtmostError("tables need DuckDB; install it with: pip install 'utmost[tables]'") from None
+        raise missing("tables", "tables need DuckDB") from None
     return duckdb
 
 

@@ -31,6 +31,7 @@ from utmost.backends.source import BASE_TABLE, CHANGED, KEYS, Source, Statement
 from utmost.backends.sql_source import Column, SqlSource
 from utmost.errors import Disconnected, InvalidInput, NotRowWise, UtmostError
 from utmost.exact.arrays import Integers
+from utmost.extras import missing
 from utmost.queries.expressions.relations import Rows
 from utmost.queries.expressions.sql import Dialect, quoted, quoted_name, with_table, within_dates
 from utmost.queries.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT, TIMESTAMP, Type, integer
@@ -317,7 +318,7 @@ def _connect(address: str, where: str) -> Link:
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        raise UtmostError("PostgreSQL needs psycopg; install it with: pip install 'utmost[postgres]'") from None
+        raise missing("postgres", "PostgreSQL needs psycopg") from None
     try:
         return Link(_new_connection(address), address)
     except Exception:  # the error may contain the password

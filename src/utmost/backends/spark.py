@@ -28,6 +28,7 @@ from utmost.backends.spark_types import KINDS, MOST_DIGITS, Column, extreme_rows
 from utmost.backends.sql_source import MOST_REHEARSED
 from utmost.errors import Disconnected, InvalidInput, UtmostError
 from utmost.exact.arrays import Integers
+from utmost.extras import missing
 from utmost.queries.expressions.relations import Relation, Rows, columns_used, walk
 from utmost.queries.expressions.values import Expression
 
@@ -155,7 +156,7 @@ def open_address(url: str, types: Mapping[str, Any] | None = None) -> Source:
     try:
         from pyspark.sql.connect.session import SparkSession
     except Exception:  # an error of PySpark's own if one of its dependencies is missing
-        raise UtmostError("Spark Connect needs PySpark; install it with: pip install 'utmost[spark]'") from None
+        raise missing("spark", "Spark Connect needs PySpark") from None
     try:
         _require_answering(host)
         with unlogged():

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from utmost import __version__
+from utmost.cli.console import print_anywhere
 from utmost.errors import (
     AccountSuspended,
     BudgetSpent,
@@ -28,8 +29,9 @@ from utmost.errors import (
 )
 from utmost.queries.spelling import Flags, errors_spelled
 
-UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
-"""Error numbers of failed output, such as a closed pipe or a full disk."""
+CLOSED_PIPE = (errno.EINVAL,) if sys.platform == "win32" else ()
+UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT, *CLOSED_PIPE)
+"""Error numbers of failed output, such as a closed pipe or a full disk; on Windows a closed pipe is EINVAL."""
 
 
 COMMANDS = {
@@ -156,6 +158,8 @@ def options(version: Annotated[bool, typer.Option("--version", help="Print the v
 
 def main() -> None:
     """Entry point: print errors to standard error and exit with their codes."""
+    for stream in (sys.stdout, sys.stderr):
+        print_anywhere(stream)
     try:
         app(prog_name="utmost")
     except (AccountSuspended, BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism) as reason:

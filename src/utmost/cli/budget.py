@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
 from utmost.accounting.entries import Entry
 from utmost.accounting.names import protected_entity
+from utmost.cli.console import is_utf8
 from utmost.cli.output import Json, checks_of, ledger_file, print_json, print_table, working
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, is_digits, to_float
@@ -234,9 +236,9 @@ def registry(
 
     fields = {"name": name, "curator": curator, "curator_type": curator_type, "description": description}
     fields |= {"intended_use": intended_use, "region": region, "sector": sector, "date": date}
-    _write(
-        json.dumps(registry_entry(_accounts(ledger, dataset)[0], **fields), indent=2, ensure_ascii=False) + "\n", out
-    )
+    entry = registry_entry(_accounts(ledger, dataset)[0], **fields)
+    escaped = out is None and not is_utf8(sys.stdout)
+    _write(json.dumps(entry, indent=2, ensure_ascii=escaped) + "\n", out)
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -246,7 +248,7 @@ def _write(text: str, out: Path | None) -> None:
         return
     if out.exists():
         raise InvalidInput(f"{out} is there already; name another file.")
-    out.write_text(text, encoding="utf-8")
+    out.write_text(text, encoding="utf-8", newline="\n")
     print(f"written to {out}")
 
 

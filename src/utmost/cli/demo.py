@@ -88,7 +88,7 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
         checked = session.account.check(answers[-1].head)
     session.ledger.close()
     file = folder / "questions.toml"
-    file.write_text(QUESTIONS, encoding="utf-8")
+    file.write_text(QUESTIONS, encoding="utf-8", newline="\n")
     repeats, rerun = publish(file, folder / "publication")
     agreement = [repeat.value for repeat in repeats.values()] == [answer.value for answer in answers]
     say(f"{checked}\n\nAsked again from a file, they cost nothing (left: {rerun.left}): utmost ask {file} --out DIR")

@@ -6,11 +6,13 @@ import os
 import platform
 import re
 import shutil
+import sys
 import time
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
 from utmost.cli.output import Json, print_json
+from utmost.extras import install_command
 
 EXTRAS = ("tables", "postgres", "spark", "plot", "cli", "serve")
 DRAWS = 1000
@@ -25,7 +27,7 @@ def doctor(as_json: Json = False) -> None:
     lines = [f"utmost {report['utmost']}, Python {report['python']}, {report['platform']}"]
     lines += [f"  libraries: {_versions(report['libraries'])}"]
     for name, extra in report["extras"].items():
-        missing = "" if extra["complete"] else f"; to have it: pip install 'utmost[{name}]'"
+        missing = "" if extra["complete"] else f"; to have it: {install_command(name)}"
         lines.append(f"  extra {name}: {_versions(extra['packages'])}{missing}")
     lines += [f"  engine {name}: {engine['words']}" for name, engine in report["engines"].items()]
     lines.append(f"  a draw: {1e6 * report['draw_seconds']:.3g} microseconds (majority of 101, the mean of {DRAWS})")
@@ -56,7 +58,8 @@ def _packages(requirements: list[str], extra: str | None) -> dict[str, str | Non
     for line in requirements:
         marker = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
         name = re.match(r"[\w.-]+", line)
-        if name and name[0] != "utmost" and (marker[1] if marker else None) == extra:
+        elsewhere = "sys_platform" in line and repr(sys.platform) not in line.replace('"', "'")
+        if name and name[0] != "utmost" and not elsewhere and (marker[1] if marker else None) == extra:
             versions[name[0]] = _installed(name[0])
     return versions
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from utmost.cli.console import is_utf8
 from utmost.errors import InvalidInput
 from utmost.exact.json_text import parse_next
 from utmost.exact.saved import state_folder
@@ -65,7 +66,12 @@ def _spark_tells() -> bool:
 
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object; infinity, which JSON lacks, becomes the string "inf"."""
-    print(json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False))
+    print_json_line(_finite(content), indent=2)
+
+
+def print_json_line(content: Any, indent: int | None = None) -> None:
+    """Print plain data as JSON, with escapes where the console's encoding is not UTF-8."""
+    print(json.dumps(content, indent=indent, ensure_ascii=not is_utf8(sys.stdout), allow_nan=False))
 
 
 def _finite(content: Any) -> Any:

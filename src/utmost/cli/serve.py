@@ -10,10 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from utmost.cli.output import working
-from utmost.errors import InvalidInput, UtmostError
+from utmost.errors import InvalidInput
+from utmost.extras import missing
 from utmost.queries.demo_table import TOWNS, write_survey
-
-MISSING = "the server needs its extra; install it with: pip install 'utmost[serve]'"
 
 
 def serve(
@@ -32,7 +31,7 @@ def serve(
         from utmost.serve.credentials import new_key
         from utmost.serve.settings import read_settings
     except ImportError:
-        raise UtmostError(MISSING) from None
+        raise missing("serve") from None
     if what == "key" and not Path("key").exists():
         if not name:
             raise InvalidInput("say whose key it is to be: `utmost serve key ada`.")
@@ -66,7 +65,7 @@ def studio(
     try:
         from utmost.serve.app import run_server
     except ImportError:
-        raise UtmostError(MISSING) from None
+        raise missing("serve") from None
     with ExitStack() as opening:
         opening.enter_context(working("opening the table"))
 

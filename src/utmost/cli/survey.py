@@ -6,7 +6,6 @@ person's device, so that the same question asked again gets the same response.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +13,17 @@ from typing import Annotated, Any
 import typer
 
 from utmost.cli.form_file import read_form
-from utmost.cli.output import Accept, Json, ask_private, json_values, print_json, read_text, user_file, working
+from utmost.cli.output import (
+    Accept,
+    Json,
+    ask_private,
+    json_values,
+    print_json,
+    print_json_line,
+    read_text,
+    user_file,
+    working,
+)
 from utmost.design import local
 from utmost.errors import InvalidInput
 from utmost.exact import is_digits
@@ -207,7 +216,7 @@ def respond(
         f"repeated from {path}: a second one would spend the promise again" if repeats else f"kept in {path}",
         file=sys.stderr,
     )
-    print(json.dumps(response, ensure_ascii=False))
+    print_json_line(response)
 
 
 @app.command()
@@ -261,7 +270,7 @@ def _estimate_form(
     if page is not None:
         try:
             require_ours(page)
-            page.write_text(str(page_text), encoding="utf-8")
+            page.write_text(str(page_text), encoding="utf-8", newline="\n")
         except OSError as problem:
             raise InvalidInput(f"{page} cannot be written: {problem.strerror}; name another file.") from None
     if as_json:

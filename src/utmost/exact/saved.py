@@ -118,10 +118,10 @@ def require_ours(file: Path, mark: str = GENERATOR) -> None:
 def state_folder(kind: str) -> Path:
     """The folder for the state of the current user, readable by the user alone.
 
-    It is in UTMOST_STATE, or in `utmost` within the user's state directory.
+    It is in UTMOST_STATE, or in `utmost` within the user's state directory (on Windows, that of local data).
     """
     try:
-        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        home = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".local" / "state"
         folder = Path(os.environ.get("UTMOST_STATE") or Path(home) / "utmost") / kind
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError) as problem:

@@ -8,7 +8,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from utmost.errors import InvalidInput, UtmostError
+from utmost.errors import InvalidInput
+from utmost.extras import missing
 
 Figure: TypeAlias = Any
 
@@ -27,7 +28,7 @@ def _picture() -> Any:
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError:
-        raise UtmostError("pictures need matplotlib; install it with: pip install 'utmost[plot]'") from None
+        raise missing("plot", "pictures need matplotlib") from None
 
     class Picture(Canvas):
         def _repr_png_(self) -> bytes:

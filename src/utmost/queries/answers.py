@@ -235,7 +235,7 @@ class Answer(DatasetQuery):
         try:
             return self.table.to_pandas()
         except ImportError:
-            raise UtmostError("to_pandas needs pandas: pip install pandas; answer.table needs nothing.") from None
+            raise UtmostError("to_pandas needs pandas; install it with: pip install pandas") from None
 
     def test(self, theta: Any, alternative: str = "greater", confidence: Any = 0.95) -> ShareFinding:
         """Test, for a share, whether the share in the population from which the rows are sampled is above theta.

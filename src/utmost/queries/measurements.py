@@ -7,10 +7,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from utmost.errors import InvalidInput, UnsupportedLevel, shown
+from utmost.accounting.composition import compose
+from utmost.errors import InvalidInput, UnsupportedLevel, UtmostError, shown
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.privacy import ZCDP, ApproxDP, Level
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, SuitablePair
 from utmost.queries.answers import Answer, Plan
+from utmost.queries.questions.question import Question
 from utmost.solution import Solution
 from utmost.space.family import Counts, Path
 from utmost.space.graph import Space
@@ -24,10 +26,13 @@ def to_opendp(thing: Any) -> Any:
     """Convert a solution, or the mechanism of an answer or a plan, to a measurement of OpenDP.
 
     It draws exactly as `sample` does, and states the proved privacy: pure levels in OpenDP's `max_divergence`,
-    (epsilon, delta) in `approximate(max_divergence())`, zCDP in `zero_concentrated_divergence`. Its input is an integer
-    with the absolute distance, so that a count of OpenDP may precede it, or else any point as a Python object with the
-    number of neighbours between two points as distance. The features "contrib" and "honest-but-curious" of OpenDP are
-    enabled, because it cannot check our proof.
+    (epsilon, delta) in `approximate(max_divergence())`, zCDP and Gaussian levels, which imply rho = mu^2/2, in
+    `zero_concentrated_divergence`, Gaussian levels but for a delta in its approximate version, other concave levels by
+    the (epsilon, delta) that they imply at their least delta. Its input is an integer with the absolute distance, so
+    that a count of OpenDP may precede it, or else any point as a Python object with the number of neighbours between
+    two points as distance. An answer by groups, or made of several releases, takes its exact statistic
+    (`plan.question.point`) and draws all of them, for its whole level. The features "contrib" and "honest-but-curious"
+    of OpenDP are enabled, because it cannot check our proof.
 
     Parameters
     ----------
@@ -44,23 +49,25 @@ def to_opendp(thing: Any) -> Any:
     try:
         import opendp.prelude as dp
     except ImportError:
-        raise InvalidInput("OpenDP is not installed; `pip install opendp` brings it.") from None
+        raise UtmostError("to_opendp needs OpenDP; install it with: pip install opendp") from None
     if not isinstance(thing, Solution | Answer | Plan):
         raise InvalidInput(f"{shown(thing)} has no mechanism of ours; give a solution, an answer or a plan.")
     solution = thing if isinstance(thing, Solution) else thing.question.solution
-    level, space = _one_level(solution), solution.problem.space
-    if not isinstance(thing, Solution) and thing.question.proved_level != thing.privacy:
-        raise UnsupportedLevel("this answer is made of several releases, each with a share of the level; give them.")
+    whole = not isinstance(thing, Solution) and type(thing.question).draw is not Question.draw
+    level = _one_level(solution) if isinstance(thing, Solution) else thing.privacy
+    space = solution.problem.space
+    spent_after, measure = _map(level, dp)
     dp.enable_features(*FEATURES)
-    sensitivity = _reach(space)
+    sensitivity = None if whole else _reach(space)
     if sensitivity is not None:
         domain, metric = dp.atom_domain(T=int), dp.absolute_distance(T=int)
     else:
-        domain = dp.user_domain(f"points of {space}", lambda point: True)
+        domain = dp.user_domain("exact statistics" if whole else f"points of {space}", lambda point: True)
         metric = dp.user_distance(WORDS)
-    sample = solution.sample
+    sample: Callable[[Any], Any] = solution.sample
+    if whole and not isinstance(thing, Solution):
+        sample = thing.question.draw
     function = (lambda point: int(sample(point))) if sensitivity is not None and _is_number(solution) else sample
-    spent_after, measure = _map(level, dp)
     return dp.m.make_user_measurement(
         domain,
         metric,
@@ -99,8 +106,19 @@ def _map(level: Level, dp: Any) -> tuple[Callable[[int], Any], Any]:
     """The privacy map of a level, by the distance of two points and rounded up, and its measure in OpenDP."""
     if isinstance(level, ZCDP):
         return lambda steps: _up(steps**2 * Fraction(level.rho)), dp.zero_concentrated_divergence()
+    if isinstance(level, GaussianDP) and level.mu != math.inf:  # its Renyi divergences are those of the Gaussians
+        return lambda steps: _up(steps**2 * Fraction(level.mu) ** 2 / 2), dp.zero_concentrated_divergence()
+    if isinstance(level, ApproxGaussianDP):  # the delta of points farther apart has no bound here
+        rho, delta = _up(Fraction(level.mu) ** 2 / 2), _up(Fraction(level.delta))
+        beyond = (math.inf, 1.0)
+        return lambda steps: ((0.0, 0.0), (rho, delta), beyond)[min(steps, 2)], dp.approximate(
+            dp.zero_concentrated_divergence()
+        )
+    if isinstance(level, SuitablePair) and level.concave:
+        least = max(y for x, y in level.knots if x == 0)
+        level = ApproxDP(compose(level).epsilon(least), least)
     if not isinstance(level, ApproxDP):
-        raise UnsupportedLevel(f"OpenDP has no measure for {level}; ask at a pure, (epsilon, delta) or zCDP level.")
+        raise UnsupportedLevel(f"OpenDP has no measure for {level}; ask at a level that is concave.")
     epsilon = level.epsilon if isinstance(level.epsilon, Fraction | int) else math.nextafter(level.epsilon, math.inf)
     if not level.delta:
         return lambda steps: _up(steps * Fraction(epsilon)), dp.max_divergence()

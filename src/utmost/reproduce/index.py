@@ -59,8 +59,8 @@ def write(entries: Sequence[Entry], folder: Path) -> tuple[Path, Path]:
     """Write `index.html` and `reproduce.json` to a folder; pictures are expected in its `pictures`."""
     require_free(folder)
     data, page = folder / "reproduce.json", folder / "index.html"
-    data.write_text(json.dumps(summary(entries), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    page.write_text(_page(entries), encoding="utf-8")
+    data.write_text(json.dumps(summary(entries), indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+    page.write_text(_page(entries), encoding="utf-8", newline="\n")
     return page, data
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +18,7 @@ from utmost.serve.connections import BACKLOG, limited
 from utmost.serve.desk import Desk
 from utmost.serve.forms import Forms
 from utmost.serve.guard import Gate, Guard, Work
+from utmost.serve.operations import Operations, log
 from utmost.serve.settings import Settings
 from utmost.serve.site import Site
 
@@ -52,11 +54,11 @@ def make_app(settings: Settings) -> Guard:
         of_api = scope["type"] == "http" and scope["path"].startswith("/api/")
         await (api if of_api else pages)(scope, receive, send)
 
-    return Guard(by_address, settings)
+    return Guard(Operations(by_address, settings.access_log), settings)
 
 
 def run_server(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
-    """Serve until stopped. Requests are not logged; running questions are finished.
+    """Serve until stopped; running questions are finished. Requests are logged only if the settings say so.
 
     Parameters
     ----------
@@ -73,6 +75,12 @@ def run_server(settings: Settings, ready: Callable[[], None] = lambda: None) -> 
             ready()
 
     config = uvicorn_config(settings)
+    if settings.access_log:
+        stream = logging.StreamHandler()
+        stream.setFormatter(logging.Formatter("%(message)s"))
+        log.addHandler(stream)
+        log.setLevel(logging.INFO)
+        log.propagate = False
     with suppress(KeyboardInterrupt):
         Server(config).run()
 

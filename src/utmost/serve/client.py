@@ -17,6 +17,7 @@ from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Number
 from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
+from utmost.extras import missing
 from utmost.privacy import level_from_json
 from utmost.queries.answers import Answer, Plan
 from utmost.queries.budget import Budget
@@ -78,7 +79,7 @@ class Client(BudgetedQueries):
         try:
             import httpx
         except ImportError:
-            raise UtmostError("a client needs httpx; install it with: pip install 'utmost[serve]'") from None
+            raise missing("serve", "a client needs httpx") from None
         place = urlsplit(url) if isinstance(url, str) else None
         if place is None or place.scheme not in ("http", "https") or not place.hostname:
             raise InvalidInput(f"the server is {shown(url)}; give its address, such as https://privacy.example.org.")

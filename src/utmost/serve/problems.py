@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from starlette.responses import JSONResponse
+from typing import TYPE_CHECKING, Any
 
 from utmost import errors
 from utmost.errors import AccountSuspended, BudgetSpent, Disconnected, LedgerFailed, UtmostError
+
+if TYPE_CHECKING:
+    from starlette.responses import JSONResponse
 
 NOT_YOURS = "there is nothing of this name that you may see; `GET /api/datasets` lists what you may ask about."
 """The same for data sets of others and for those that do not exist."""
@@ -43,6 +44,8 @@ def status_of(problem: UtmostError) -> int:
 
 def problem_response(problem: UtmostError) -> JSONResponse:
     """The HTTP response for an error."""
+    from starlette.responses import JSONResponse
+
     status = status_of(problem)
     headers = {"Retry-After": str(problem.retry)} if isinstance(problem, Refused) and problem.retry else {}
     if status == 401:

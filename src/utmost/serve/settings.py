@@ -104,6 +104,8 @@ class Settings:
         Whether browsers use https, through a proxy; cookies are then sent by https only.
     proxies : tuple of str
         Addresses or networks of that proxy; its statements about clients' addresses are trusted if `secure`.
+    access_log : bool
+        Whether requests are logged, by area, method and status alone.
     """
 
     datasets: Mapping[str, Dataset]
@@ -119,6 +121,7 @@ class Settings:
     most_connections: int = 64
     secure: bool = False
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    access_log: bool = False
 
     def __post_init__(self) -> None:
         for proxy in self.proxies:
@@ -183,7 +186,7 @@ def read_settings(path: str | Path) -> Settings:
         raise InvalidInput(f"{file} cannot be read: {problem}; give a TOML file.") from None
     folder = file.absolute().parent
     plain = {"ledger": str, "host": str, "port": int, "tick": float, "most_bytes": int, "rate": float}
-    plain |= {"most_keys": int, "most_connections": int, "secure": bool}
+    plain |= {"most_keys": int, "most_connections": int, "secure": bool, "access_log": bool}
     _require_known(content, {*plain, "proxies", "dataset", "analyst", "custodian", "form"}, str(file))
     values = {name: _of_kind(content[name], kind, name) for name, kind in plain.items() if name in content}
     if "proxies" in content:

@@ -86,8 +86,8 @@ def write_page(asked: Form | Survey, folder: str | os.PathLike[str], send: str =
         target.mkdir(parents=True, exist_ok=True)
         require_ours(target / PAGE)
         require_ours(target / MODULE, module_text().partition("\n")[0])
-        (target / MODULE).write_text(module_text(), encoding="utf-8")
-        (target / PAGE).write_text(text, encoding="utf-8")
+        (target / MODULE).write_text(module_text(), encoding="utf-8", newline="\n")
+        (target / PAGE).write_text(text, encoding="utf-8", newline="\n")
     except OSError as problem:
         raise InvalidInput(f"{target} cannot be written: {problem.strerror or problem}; name another folder.") from None
     return target / PAGE

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
 from utmost.errors import NotKept
+from utmost.exact.files import try_lock
 from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
 
@@ -117,9 +119,6 @@ def _set_aside(stream: FileIO, file: Path, place: int, tail: bytes) -> None:
 
 
 def _lock(stream: FileIO) -> None:
-    """Wait for the exclusive lock; without file locks (Windows), only one process may write."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(stream.fileno(), fcntl.LOCK_EX)
+    """Wait for the exclusive lock."""
+    while not try_lock(stream.fileno()):
+        time.sleep(0.005)

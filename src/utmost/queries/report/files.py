@@ -142,7 +142,7 @@ def write_files(texts: Mapping[Path, str]) -> None:
         for target, text in texts.items():
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=".utmost-report-")
             new_files[target] = Path(name)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
             os.chmod(name, 0o644)  # a report is meant to be read by others
         for target, ready in new_files.items():
