@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from utmost.errors import TooLarge, UnsupportedLevel
 from utmost.exact import ExpSum, as_fmpq
 from utmost.exact.arrays import Floats
+from utmost.messages import Argument
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
@@ -47,8 +48,9 @@ def require_time(n: int, seconds: float) -> None:
     if needed > seconds:
         raise TooLarge(
             f"{n} results of a space without structure make a matrix whose verified inverse takes about {needed:.0f} "
-            f"seconds; allow that (seconds={math.ceil(needed / 10) * 10}), use fewer results, or a space made by "
-            "counts, sums, grid, cycle or hamming."
+            "seconds; allow that (",
+            Argument("seconds", math.ceil(needed / 10) * 10),
+            "), use fewer results, or a space made by counts, sums, grid, cycle or hamming.",
         )
 
 
