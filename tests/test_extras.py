@@ -39,7 +39,7 @@ def test_the_command_names_every_package_of_an_extra(extra):
             "tables",
         ),
         (["postgres"], "import utmost as um; um.Ledger('postgresql://nobody@127.0.0.1:1/x')", "postgres"),
-        (["plot"], "import utmost as um; um.plot.mechanism", "plot"),
+        (["plot"], "from utmost.plot.canvas import canvas; canvas('')", "plot"),
         (["serve"], "import utmost as um; um.Client('http://127.0.0.1:1')", "serve"),
         (
             ["cli"],
