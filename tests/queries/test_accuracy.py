@@ -1,7 +1,5 @@
 """What is said about accuracy, needed levels and broken promises is about the declared loss and level."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pyarrow
 import pytest
@@ -54,7 +52,7 @@ def test_the_stated_error_of_a_mean_is_that_of_its_laws(loss, neighbours, epsilo
     far = 90 // epsilon
     x, y = (part.ravel() for part in np.meshgrid(np.arange(-far, far + 1), np.arange(-far, far + 1)))
     chances = plan.solution.mechanism.noise
-    law = np.array([float(chances.probability(z)) for z in zip(x.tolist(), y.tolist(), strict=True)])
+    law = np.array([float(chances.point_mass(z)) for z in zip(x.tolist(), y.tolist(), strict=True)])
     assert law.sum() == pytest.approx(1, abs=1e-5)
     before = plan.accuracy["before"]
     for above in (100, 300, 600, 900, 1100):
@@ -173,42 +171,32 @@ def test_an_answer_that_is_wrong_at_one_point_for_sure_is_not_called_the_same_ev
 # ---- audits ----
 
 
-def fake(level, chances):
-    """Answers at a level that are drawn with other chances than it allows."""
+def drawn(chances):
+    """Yes or no, with a probability for each table."""
     rng = np.random.default_rng(1)
-
-    def asked(table):
-        source = SimpleNamespace(execute=lambda statement: {})
-        drawn = SimpleNamespace(
-            statement=lambda source, secret: None,
-            point=lambda found: None,
-            draw=lambda point: {"yes": bool(rng.random() < chances[table])},
-        )
-        return SimpleNamespace(question=drawn, source=source, privacy=level(table) if callable(level) else level)
-
-    return asked
+    return lambda table: bool(rng.random() < chances[table])
 
 
 @pytest.mark.parametrize("level", [um.PureDP(0.5), um.ApproxDP(0.5, 0.1), um.GaussianDP(0.5)])
 def test_an_audit_finds_a_broken_promise_at_every_kind_of_level(level):
-    found = um.audit(fake(level, {"a": 0.9, "b": 0.1}), "a", "b", runs=4000)
+    found = um.audit(drawn({"a": 0.9, "b": 0.1}), "a", "b", runs=4000, privacy=level)
     assert found.broken
     assert "BROKEN" in str(found)
     allowed = float(level.upper(0.4))
-    kept = um.audit(fake(level, {"a": allowed, "b": 0.4}), "a", "b", runs=4000)
+    kept = um.audit(drawn({"a": allowed, "b": 0.4}), "a", "b", runs=4000, privacy=level)
     assert not kept.broken
 
 
 def test_an_audit_at_a_delta_states_epsilon_at_that_delta():
-    found = um.audit(fake(um.ApproxDP(0.1, 0.3), {"a": 0.35, "b": 0.1}), "a", "b", runs=20_000)
+    found = um.audit(drawn({"a": 0.35, "b": 0.1}), "a", "b", runs=20_000, privacy=um.ApproxDP(0.1, 0.3))
     assert found.epsilon_at_least < 0.1
     assert not found.broken
 
 
 def test_an_audit_of_two_levels_is_refused():
-    levels = {"a": um.PureDP(1), "b": um.PureDP(2)}
+    s = opened()
     with pytest.raises(InvalidInput, match="one level"):
-        um.audit(fake(levels.get, {"a": 0.5, "b": 0.5}), "a", "b")
+        um.audit(lambda level: s.majority("x > 1", privacy=level), um.PureDP(1), um.PureDP(2))
 
 
 def test_a_number_outside_its_own_interval_is_explained():

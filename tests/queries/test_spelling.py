@@ -152,6 +152,7 @@ PYTHON = re.compile(rf"\bum\.\w|(?<![\w.'])s\.\w+\(|(?<![\w.'-])(?:{'|'.join(sor
 """A call of ours, or an argument, as Python spells them."""
 OF_PYTHON_ALONE = {
     "accounting/entries.py": "what reports and ledgers hold",
+    "accounting/events.py": "um.accounting.events",
     "accounting/hypotheses.py": "um.compose",
     "cli/designs.py": "spaces, as text",
     "mechanism/certification.py": "um.certify",

@@ -66,7 +66,7 @@ class Session(BudgetedQueries):
     plan: How many rows have age >= 65, as the best guess under a uniform prior?
       privacy: 0.5-DP, add-remove, rows, at most 120
       mechanism: geometric noise with the best remap
-      optimal: theorem: Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows (gap 0)
+      optimal: theorem: Ghosh, Roughgarden, Sundararajan 2012: optimal for every prior and every monotone loss (gap 0)
       expected error: 1.87 on average, 1.92 at worst
       absolute loss: Utmost 1.87, Laplace 1.94, geometric 1.88, Gaussian, delta = 1e-06 6.13
       note: the answer has the lowest expected error, and is biased; unbiased=True gives the noisy number, ...
