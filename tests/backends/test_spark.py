@@ -21,7 +21,7 @@ import pytest
 from oracles.agreement import TYPES, as_frame, counted, differing, how_many, random_rows
 from oracles.command import utmost
 from oracles.expressions import edges, random_value
-from oracles.questions import Asking, Setting, count, every_question, total
+from oracles.questions import QueryMaker, Setting, count, every_question, total
 from oracles.served import KEYS, serving, write_settings
 from oracles.tables import UNITS, as_table
 
@@ -412,7 +412,7 @@ def test_broken_texts_are_keys_like_any_other(either, stored, tmp_path, client):
     """Bytes that are no UTF-8 become the sign for that; a client of Connect would stop at them."""
     pyarrow.parquet.write_table(extreme_table().select(["s"]), tmp_path / "t.parquet")
     source = opening.open_table(either(client).read.parquet(str(tmp_path / "t.parquet")))
-    asked = Asking(Setting(source, um.rows(at_most=99), "add-remove")).count(
+    asked = QueryMaker(Setting(source, um.rows(at_most=99), "add-remove")).count(
         None, um.ApproxDP(1, 1e-6), by=um.discover("s")
     )
     found = source.execute(asked.statement(SECRET))
@@ -637,7 +637,7 @@ def test_keys_that_nobody_listed(stored, unit):
     table = as_table(listed_rows(70, 6))
     found = []
     for source in (opening.open_table(table), opening.open_table(stored(table))):
-        asked = Asking(Setting(source, unit, "add-remove")).sum(
+        asked = QueryMaker(Setting(source, unit, "add-remove")).sum(
             "x", -4, 8, um.ApproxDP(1, 1e-6), grid="0.5", by=um.discover("ok", "n")
         )
         made = asked.statement(SECRET)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 
 import utmost as um
 from utmost.backends import opening
@@ -135,7 +135,7 @@ def asked(case, source=None):
     """The question of a case, ready to be read, of the fixed table or another source with the same columns."""
     name, unit, neighbours, level = case.split(" | ")
     setting = Setting(opening.open_table(table()) if source is None else source, UNITS[unit], neighbours)
-    return QUESTIONS[name](Asking(setting), LEVELS[level])
+    return QUESTIONS[name](QueryMaker(setting), LEVELS[level])
 
 
 def written(case):

@@ -11,7 +11,7 @@ from oracles.lattices import numbers_by_key
 import utmost as um
 from utmost.queries.aggregates import AGGREGATES
 from utmost.queries.aggregates.aggregate import Ratio
-from utmost.queries.asking import Questions
+from utmost.queries.methods import QueryMethods
 from utmost.queries.questions import Question, Terms
 from utmost.queries.questions.aggregates import ByKeys, OneNumber, SeveralSums
 from utmost.queries.questions.by_found_keys import ByFoundKeys
@@ -81,7 +81,7 @@ class Asked:
         return self.question.draw(self.question.point(self.source.execute(statement)))
 
 
-class Asking(Questions[Asked]):
+class QueryMaker(QueryMethods[Asked]):
     """Makes questions, and asks nobody."""
 
     def __init__(self, setting):
@@ -92,69 +92,69 @@ class Asking(Questions[Asked]):
 
 
 def count(setting, where, privacy, of="rows", loss="absolute", prior=None):
-    return Asking(setting).count(where, privacy, of=of, loss=loss, prior=prior)
+    return QueryMaker(setting).count(where, privacy, of=of, loss=loss, prior=prior)
 
 
 def total(setting, column, lower, upper, grid, where, privacy, loss="absolute", prior=None):
-    return Asking(setting).sum(column, lower, upper, privacy, grid=grid, where=where, loss=loss, prior=prior)
+    return QueryMaker(setting).sum(column, lower, upper, privacy, grid=grid, where=where, loss=loss, prior=prior)
 
 
 def mean(setting, column, lower, upper, grid, where, privacy, loss="absolute"):
-    return Asking(setting).mean(column, lower, upper, privacy, grid=grid, where=where, loss=loss)
+    return QueryMaker(setting).mean(column, lower, upper, privacy, grid=grid, where=where, loss=loss)
 
 
 def majority(setting, where, privacy, loss="zero-one", prior=None):
-    return Asking(setting).majority(where, privacy, loss=loss, prior=prior)
+    return QueryMaker(setting).majority(where, privacy, loss=loss, prior=prior)
 
 
 def threshold(setting, where, at_least, privacy, of="rows", loss="zero-one", prior=None):
-    return Asking(setting).threshold(where, at_least, privacy, of=of, loss=loss, prior=prior)
+    return QueryMaker(setting).threshold(where, at_least, privacy, of=of, loss=loss, prior=prior)
 
 
 def counts(setting, conditions, privacy, of="rows", loss="absolute"):
-    return Asking(setting).counts(conditions, privacy, of=of, loss=loss)
+    return QueryMaker(setting).counts(conditions, privacy, of=of, loss=loss)
 
 
 def histogram(setting, column, categories, privacy, other=None, where=None, of="rows", loss="absolute"):
-    return Asking(setting).histogram(column, categories, privacy, other=other, where=where, of=of, loss=loss)
+    return QueryMaker(setting).histogram(column, categories, privacy, other=other, where=where, of=of, loss=loss)
 
 
 def cdf(setting, column, edges, privacy, where=None, of="rows", loss="absolute"):
-    return Asking(setting).cdf(column, edges, privacy, where=where, of=of, loss=loss)
+    return QueryMaker(setting).cdf(column, edges, privacy, where=where, of=of, loss=loss)
 
 
 def plurality(setting, column, candidates, privacy, where=None, of="rows", loss="zero-one", prior=None):
-    return Asking(setting).plurality(column, candidates, privacy, where=where, of=of, loss=loss, prior=prior)
+    return QueryMaker(setting).plurality(column, candidates, privacy, where=where, of=of, loss=loss, prior=prior)
 
 
 def quantile(setting, column, q, candidates, privacy, where=None, of="rows", loss="absolute", prior=None):
-    return Asking(setting).quantile(column, q, candidates, privacy, where=where, of=of, loss=loss, prior=prior)
+    return QueryMaker(setting).quantile(column, q, candidates, privacy, where=where, of=of, loss=loss, prior=prior)
 
 
 def clamped(setting, column, lower, upper, privacy, where=None, loss="absolute"):
-    return Asking(setting).clamped(column, lower, upper, privacy, where=where, loss=loss)
+    return QueryMaker(setting).clamped(column, lower, upper, privacy, where=where, loss=loss)
 
 
 def variance(setting, column, lower, upper, grid, where, privacy, by=None):
-    return Asking(setting).variance(column, lower, upper, privacy, grid=grid, where=where, by=by)
+    return QueryMaker(setting).variance(column, lower, upper, privacy, grid=grid, where=where, by=by)
 
 
 def covariance(setting, x, y, x_range, y_range, privacy, where=None):
-    return Asking(setting).covariance(x, y, x_range, y_range, privacy, where=where)
+    return QueryMaker(setting).covariance(x, y, x_range, y_range, privacy, where=where)
 
 
 def share(setting, where, privacy):
     """Of people wherever they are protected: a share of several rows each is refused."""
     of = "rows" if setting.unit.id is None else "people"
-    return Asking(setting).share(where, privacy, among=setting.unit.at_most, of=of)
+    return QueryMaker(setting).share(where, privacy, among=setting.unit.at_most, of=of)
 
 
 def left_out(setting, where, privacy, loss="absolute"):
-    return Asking(setting).left_out(where, privacy, loss=loss)
+    return QueryMaker(setting).left_out(where, privacy, loss=loss)
 
 
 def keys(setting, column, keys_each=1):
-    return Asking(setting).keys(column, um.ApproxDP(1, 0.01), keys_each=keys_each)
+    return QueryMaker(setting).keys(column, um.ApproxDP(1, 0.01), keys_each=keys_each)
 
 
 def every_question(source, unit, neighbours):

@@ -10,7 +10,7 @@ from time import process_time
 
 import numpy as np
 import pyarrow
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 
 import utmost as um
 from utmost.backends import opening
@@ -93,7 +93,7 @@ def opened(scale=1):
 
 def asking(unit, scale=1, neighbours="add-remove"):
     """What questions about the table are asked of."""
-    return Asking(Setting(opened(scale), unit, neighbours))
+    return QueryMaker(Setting(opened(scale), unit, neighbours))
 
 
 @cache

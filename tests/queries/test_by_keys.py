@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.pace import within
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.tables import UNITS, as_table, neighbour_of, tables
 
 import utmost as um
@@ -116,7 +116,7 @@ SMALL = um.keys(ok=[True, False], n=[0, 1, -5])
 @lru_cache
 def asked_by(kind, which, neighbours):
     """A question, and its private point as a function of the table."""
-    asked = made(kind, Asking(Setting(opening.open_table(as_table([])), UNITS[which], neighbours)))
+    asked = made(kind, QueryMaker(Setting(opening.open_table(as_table([])), UNITS[which], neighbours)))
     return asked.question, asked.reader(b"s" * 32)
 
 

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting, sort_of, sorts
+from oracles.questions import QueryMaker, Setting, sort_of, sorts
 from scipy import stats
 
 import utmost as um
@@ -135,7 +135,7 @@ WITHOUT = {
 
 def make(asked, level, neighbours="replace", unit=None):
     """A question about the table."""
-    return asked(Asking(Setting(opened(), unit or um.rows(at_most=ROWS), neighbours)), level)
+    return asked(QueryMaker(Setting(opened(), unit or um.rows(at_most=ROWS), neighbours)), level)
 
 
 @cache

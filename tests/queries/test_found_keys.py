@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from oracles.command import utmost
 from oracles.forging import is_refused
 from oracles.lattices import numbers_by_key, one_neighbour_apart
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.tables import UNITS, as_table, neighbour_of, tables
 
 import utmost as um
@@ -77,7 +77,7 @@ def source(request, tmp_path):
 def test_every_engine_finds_what_a_loop_finds(source):
     """Rows and their sums by key; people by key, no person left out where all of their keys take part."""
     rows = [row for row in flights(20).to_pylist() if row["dest"] is not None and row["hours"] < 6]
-    asking = Asking(Setting(source, um.rows(at_most=999), "replace"))
+    asking = QueryMaker(Setting(source, um.rows(at_most=999), "replace"))
     found = asking.sum("hours", 0, 4, LEVEL, where="hours < 6", grid=1, by=um.discover("dest", "late")).private_point(
         SECRET
     )
@@ -86,15 +86,15 @@ def test_every_engine_finds_what_a_loop_finds(source):
         sums[row["dest"], row["late"]] += int(min(row["hours"], 4))
     counts = Counter((row["dest"], row["late"]) for row in rows)
     assert numbers_by_key(found) == {key: (n, (sums[key],)) for key, n in counts.items()}
-    people = Asking(Setting(source, um.people("who", rows_each=9, at_most=999), "add-remove"))
+    people = QueryMaker(Setting(source, um.people("who", rows_each=9, at_most=999), "add-remove"))
     held = people.keys(["day"], LEVEL, where="dest IS NOT NULL", keys_each=9).private_point(SECRET)
     pairs = {(row["who"], row["day"]) for row in flights(20).to_pylist() if row["dest"] is not None}
     assert numbers_by_key(held) == {(day,): (n, ()) for day, n in Counter(day for _, day in pairs).items()}
 
 
 def test_engines_agree_on_which_keys_of_a_person_count(source):
-    asking = Asking(Setting(source, um.people("who", rows_each=2, at_most=999), "add-remove"))
-    expected = Asking(
+    asking = QueryMaker(Setting(source, um.people("who", rows_each=2, at_most=999), "add-remove"))
+    expected = QueryMaker(
         Setting(opening.open_table(flights(20)), um.people("who", rows_each=2, at_most=999), "add-remove")
     )
     for ask in (
@@ -114,7 +114,7 @@ def test_values_that_are_no_keys_take_no_part():
             "n": pyarrow.array([2**64 - 1, 0, 1, 2, 3, 4, None], pyarrow.uint64()),
         }
     )
-    asking = Asking(Setting(opening.open_table(table), um.rows(at_most=9), "add-remove"))
+    asking = QueryMaker(Setting(opening.open_table(table), um.rows(at_most=9), "add-remove"))
     assert numbers_by_key(asking.keys("x", LEVEL).private_point(SECRET)) == {(0.0,): (2, ()), (2.5,): (1, ())}
     held = numbers_by_key(asking.keys("n", LEVEL).private_point(SECRET))
     assert set(held) == {(n,) for n in (2**64 - 1, 0, 1, 2, 3, 4)}
@@ -151,7 +151,7 @@ OF_PEOPLE = {
 def asked_by(name, which, neighbours):
     """A question, and its private point as a function of the table."""
     setting = Setting(opening.open_table(as_table([])), UNITS[which], neighbours)
-    asked = {**QUESTIONS, **OF_PEOPLE}[name](Asking(setting))
+    asked = {**QUESTIONS, **OF_PEOPLE}[name](QueryMaker(setting))
     return asked.question, asked.reader(SECRET)
 
 
@@ -184,7 +184,7 @@ def test_thousands_of_neighbours_move_it_as_declared(data):
 def test_no_more_keys_of_a_person_are_kept_than_declared(ask):
     """Where one row of a person counts, one key does, whatever keys_each says."""
     listed = [("a", 1.0, n, True) for n in range(5)]
-    asked = ask(Asking(Setting(opening.open_table(as_table(listed)), um.people("id", 1, 9), "add-remove")))
+    asked = ask(QueryMaker(Setting(opening.open_table(as_table(listed)), um.people("id", 1, 9), "add-remove")))
     assert len(numbers_by_key(asked.private_point(SECRET))) == asked.question.space.changes
 
 
@@ -196,7 +196,7 @@ def test_the_declared_moves_are_made():
         points = []
         for listed in (one, near):
             setting = Setting(opening.open_table(as_table(listed)), unit, neighbours)
-            asked = Asking(setting).keys("n", LEVEL, keys_each=2)
+            asked = QueryMaker(setting).keys("n", LEVEL, keys_each=2)
             points.append(numbers_by_key(asked.private_point(SECRET)))
         assert len(set(points[0]) ^ set(points[1])) == changed == asked.question.space.changes
 

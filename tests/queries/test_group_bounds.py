@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 
 import utmost as um
 from utmost.backends import opening
@@ -43,7 +43,7 @@ def opened(rows, neighbours="add-remove", **unit):
 
 def asking(rows, neighbours="add-remove", **unit):
     """The same, where questions are made and nothing is designed: what engines find is all that is looked at."""
-    return Asking(Setting(opening.open_table(table_of(rows)), um.people("who", **unit), neighbours))
+    return QueryMaker(Setting(opening.open_table(table_of(rows)), um.people("who", **unit), neighbours))
 
 
 def found(asked):
@@ -143,7 +143,7 @@ def test_postgres_finds_the_same(postgres):
         with connection.cursor() as cursor:
             cursor.executemany("INSERT INTO few_groups VALUES (%s, %s, %s)", rows)
     unit = um.people("who", rows_each=8, groups_each=2, rows_each_group=2)
-    there = Asking(Setting(opening.open_table(f"{url}#few_groups"), unit, "add-remove"))
+    there = QueryMaker(Setting(opening.open_table(f"{url}#few_groups"), unit, "add-remove"))
     here = asking(rows, rows_each=8, groups_each=2, rows_each_group=2)
     assert counts(there, "x > 0") == counts(here, "x > 0")
     assert counts(there, "x > 0", "people") == counts(here, "x > 0", "people")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 
 import utmost as um
 from utmost.backends import opening
@@ -180,7 +180,7 @@ def test_choices_by_products_of_lists_and_bins_agree_between_engines(everywhere,
     keys = um.keys(town=["Ash", "O'Hara", None], n=[1, 2**53 + 1], f=um.bins(0, 3, "0.25"), other="rest")
     found = []
     for source in sources:
-        ask = Asking(Setting(source, unit, "add-remove"))
+        ask = QueryMaker(Setting(source, unit, "add-remove"))
         asked = [ask.quantile("y", 0.5, [-5, 0, 50], 1, by=keys), ask.majority("y > 0", 1, by=keys)]
         found.append([each.private_point(SECRET).tolist() for each in asked])
     assert all(points == found[0] for points in found)

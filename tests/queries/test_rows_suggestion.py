@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from scipy import stats
 
 import utmost as um
@@ -74,7 +74,7 @@ def test_people_are_counted_by_all_their_rows(truncate):
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_a_person_moves_one_bin_whatever_rows_they_have(neighbours):
     setting = Setting(opening.open_table(TABLE), um.people("who", rows_each=2), neighbours)
-    asked = Asking(setting).rows_per_person(None, 1)
+    asked = QueryMaker(setting).rows_per_person(None, 1)
     read, whole = asked.reader(b"s"), np.array(people_by_bin(SIZES, ENDS))
     assert (asked.question.space.reach, asked.question.space.moves) == (
         1,
@@ -116,7 +116,7 @@ def test_dropped_rows_are_near_the_truth_and_below_their_upper_end(level, neighb
     s = um.Session(table, "visits", um.people("who", rows_each=2), neighbours, budget=um.GaussianDP(100))
     if not isinstance(level, um.GaussianDP):
         s = um.Session(table, "visits", um.people("who", rows_each=2), neighbours, budget=1000)
-    made = Asking(Setting(opening.open_table(table), um.people("who", rows_each=2), neighbours)).rows_per_person(
+    made = QueryMaker(Setting(opening.open_table(table), um.people("who", rows_each=2), neighbours)).rows_per_person(
         None, level
     )
     point, answer = made.private_point(b"s"), s.rows_per_person(privacy=level)

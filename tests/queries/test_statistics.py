@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.lattices import one_neighbour_apart
 from oracles.questions import (
-    Asking,
+    QueryMaker,
     Setting,
     cdf,
     clamped,
@@ -79,21 +79,21 @@ ASKED = {
     "complete counts": lambda s: counts(s, ["ok", "NOT ok", "ok IS NULL"], 1),
     "nested counts": lambda s: counts(s, ["x <= 2.5", "x < 0", "x <= 4 OR x IS NULL", "NOT (x > 1)"], 1),
     "cdf": lambda s: cdf(s, "x", range(-5, 15), 1),
-    "ranges": lambda s: Asking(s).ranges("x", [-5, 0, 2.5, 4], 1, where="ok OR ok IS NULL"),
+    "ranges": lambda s: QueryMaker(s).ranges("x", [-5, 0, 2.5, 4], 1, where="ok OR ok IS NULL"),
     "cells": lambda s: histogram(s, "n", [1, -1, 0], 1),
     "all cells": lambda s: histogram(s, "id", ["a", "b", "c"], 1, "elsewhere"),
     "cells of two columns": lambda s: histogram(s, ["ok", "n"], [[True, False], [1, 2]], 1, where="x > 0"),
     "winner": lambda s: plurality(s, "n", [1, -1, 0], 1, "ok OR ok IS NULL"),
     "keys": lambda s: keys(s, ["n", "ok"]),
-    "top": lambda s: Asking(s).top("n", 2, [1, -1, 0], 1, where="ok OR ok IS NULL"),
+    "top": lambda s: QueryMaker(s).top("n", 2, [1, -1, 0], 1, where="ok OR ok IS NULL"),
     "median": lambda s: quantile(s, "x", "1/2", [-2, 0, 1, 4], 1),
     "third": lambda s: quantile(s, "x", "1/3", [-2, 0.5, 2.5], 1, "n < 5"),
     "quantiles": lambda s: quantile(s, "x", ["1/3", "1/2"], [-2, 0.5, 2.5], 1, "n < 5"),
     "variance": lambda s: variance(s, "x", -2, 5, "0.5", "n < 5 OR ok", 1),
     "variance of groups": lambda s: variance(s, "x", -2, 5, 1, None, 1, by=um.keys(ok=[True, False, None])),
     "covariance": lambda s: covariance(s, "x", "n", (-2, 5), (0, 3), 1, "ok OR ok IS NULL"),
-    "marginals": lambda s: Asking(s).marginals(KEYS, [("ok",), ("n", "ok"), ("n", "id")], 1, where="x > -3"),
-    "hierarchy": lambda s: Asking(s).hierarchy(["ok", "n"], um.keys(ok=[True, False], n=[1, -1, 0]), 1),
+    "marginals": lambda s: QueryMaker(s).marginals(KEYS, [("ok",), ("n", "ok"), ("n", "id")], 1, where="x > -3"),
+    "hierarchy": lambda s: QueryMaker(s).hierarchy(["ok", "n"], um.keys(ok=[True, False], n=[1, -1, 0]), 1),
 }
 REPLACED = {"share": lambda s: share(s, "x > 0", 1)}
 """Where rows come or go, a share of a public number is refused."""
@@ -105,9 +105,9 @@ OF_PEOPLE = {
     "people in disjoint conditions": lambda s: counts(s, ["n < 0", "n >= 0", "n IS NULL"], 1, "people"),
     "people in nested conditions": lambda s: counts(s, ["n >= 0", "n >= 4"], 1, "people"),
     "left out": lambda s: left_out(s, "n >= 0", 1),
-    "rows left out": lambda s: Asking(s).left_out("n >= 0", 1, up_to=3),
-    "share left out": lambda s: Asking(s).share_left_out("n >= 0", 1),
-    "rows per person": lambda s: Asking(s).rows_per_person("n >= 0", 1, largest=3),
+    "rows left out": lambda s: QueryMaker(s).left_out("n >= 0", 1, up_to=3),
+    "share left out": lambda s: QueryMaker(s).share_left_out("n >= 0", 1),
+    "rows per person": lambda s: QueryMaker(s).rows_per_person("n >= 0", 1, largest=3),
 }
 ELSEWHERE = {
     *((name, "ByKeys") for name in ("count", "sum", "mean")),
@@ -205,7 +205,7 @@ def test_counts_of_people_against_python(listed):
     assert point(count(setting, "n >= 0", 1, "people", "absolute", None)) == {"count": len(having)}
     assert point(left_out(setting, "n >= 0", 1)) == {"left_out": sum(k > 2 for k in having.values())}
     beyond = sum(min(max(k - 2, 0), 3) for k in having.values())
-    assert point(Asking(setting).left_out("n >= 0", 1, up_to=3)) == {"left_out": beyond}
+    assert point(QueryMaker(setting).left_out("n >= 0", 1, up_to=3)) == {"left_out": beyond}
 
 
 def test_how_far_one_neighbour_moves():

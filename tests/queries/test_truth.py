@@ -11,7 +11,7 @@ from itertools import pairwise, product
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting, sort_of, sorts
+from oracles.questions import QueryMaker, Setting, sort_of, sorts
 from oracles.skewed import (
     GROUPS,
     SECRET,
@@ -202,7 +202,7 @@ def test_sums_of_groups_beyond_64_bits_hold_the_truth(towns, name, by, unit):
     """They were cut to 2^62 without a word: a variance of 0.0903 came out as 0.2023, in (0.20229, 0.20235)."""
     keys, level = IN_GROUPS[by]
     setting = Setting(opening.open_table(pyarrow.table(towns)), FINE_UNITS[unit], "add-remove")
-    made = FINE[name](Asking(setting), level, keys)
+    made = FINE[name](QueryMaker(setting), level, keys)
     column, kind = towns["less" if "negative" in name else "x"], name.split()[0]
     of = {"variance": np.var, "mean": np.mean, "sum": np.sum}[kind]
     truth = {town: float(of(column[towns["town"] == town])) for town in ("Ash", "Briar")}
@@ -283,7 +283,7 @@ def test_intervals_of_the_largest_hold_all_of_them_at_once(unit, draws):
     order = np.random.default_rng(5).permutation(30_000)
     towns, people = np.repeat([f"t{i}" for i in range(100)], 300), np.arange(30_000) // 3 % 10_000
     source = opening.open_table(pyarrow.table({"town": towns[order], "who": people[order]}))
-    made = Asking(Setting(source, unit, "add-remove")).top("town", 3, privacy=FOUND_LEVEL)
+    made = QueryMaker(Setting(source, unit, "add-remove")).top("town", 3, privacy=FOUND_LEVEL)
     question, point = made.question, made.private_point(SECRET)
     true = dict(zip(point.keys.column(0).to_pylist(), _held(question, point), strict=True))
     held = []

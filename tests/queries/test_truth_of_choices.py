@@ -7,7 +7,7 @@ prior, too: so tables are drawn from it. What is said for every table is tested 
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.skewed import SECRET, SIZES, asking, rows
 from oracles.true_answers import CANDIDATES, FOUND_LEVEL, LEVEL, late
 from scipy import stats
@@ -229,7 +229,7 @@ def test_large_tables_are_answered_right():
 def test_named_towns_of_people_hold_in_any_table():
     """By found keys of a small table of its own: names that are shown are there."""
     towns = pyarrow.table({"town": ["Ash"] * 60 + ["Briar"] * 50 + ["own"]})
-    made = Asking(Setting(opening.open_table(towns), um.rows(), "add-remove")).keys("town", FOUND_LEVEL)
+    made = QueryMaker(Setting(opening.open_table(towns), um.rows(), "add-remove")).keys("town", FOUND_LEVEL)
     point = made.private_point(SECRET)
     for _ in range(50):
         assert set(made.question.value(made.question.draw(point))) == {"Ash", "Briar"}

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.skewed import GROUPS, REGIONS, SECRET, SIZES, asking, rows, table_of, used_rows
 from oracles.true_answers import BOTH, CASES, EDGES, LEAVES, LEVEL
 
@@ -111,7 +111,7 @@ def test_a_late_share_is_that_of_the_flights_that_are_used(flights):
     source = opening.open_table(flights)
     airports = um.keys(airport=["EWR", "JFK"])
     once, anew = (
-        Asking(Setting(source, um.people("plane", rows_each=20, truncate=truncate), "add-remove"))
+        QueryMaker(Setting(source, um.people("plane", rows_each=20, truncate=truncate), "add-remove"))
         for truncate in ("table", "question")
     )
 

@@ -9,7 +9,7 @@ from time import process_time
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.skewed import GROUPS, SECRET, SIZES, asking, rows, table_of, used_rows
 from oracles.true_answers import CASES, FOUND, FOUND_LEVEL, LEVEL, late, mean
 
@@ -201,7 +201,7 @@ def test_a_planned_share_of_people_is_an_average_over_all_shares(people):
 def evenly(size):
     """A column with one row at each candidate."""
     values = np.random.default_rng(3).permutation(np.arange(float(size)))
-    return Asking(Setting(opening.open_table(pyarrow.table({"x": values})), ROWS, "add-remove"))
+    return QueryMaker(Setting(opening.open_table(pyarrow.table({"x": values})), ROWS, "add-remove"))
 
 
 @pytest.mark.long

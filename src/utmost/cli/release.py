@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from utmost.cli.asking import complete, in_a_terminal
 from utmost.cli.output import Json, ledger_file, print_json, working
+from utmost.cli.prompts import complete, in_a_terminal
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.exact import is_digits
 from utmost.privacy import Level
 from utmost.privacy.written import read_level
-from utmost.queries.asking import Questions
+from utmost.queries.methods import parameters_of
 from utmost.queries.options import WHERE, Option
 from utmost.queries.questions import QUESTIONS, Kind
 from utmost.queries.spelling import COMMAND, spelled
@@ -258,7 +258,7 @@ def _require_applicable(question: Kind, options: dict[str, Any]) -> None:
             hint = ", or put it in the condition" if option is WHERE else ""
             flags = ", ".join(map(flag_of, owners))
             raise InvalidInput(f"--{flag} belongs to {flags}, not to {flag_of(question.name)}; drop it{hint}.")
-    if options["loss"] and "loss" not in inspect.signature(getattr(Questions, question.name)).parameters:
+    if options["loss"] and "loss" not in parameters_of(question.name):
         raise InvalidInput(f"--loss is not for {flag_of(question.name)}, which has one of its own; drop it.")
     for name in ("truncate", "groups_each", "rows_each_group"):
         if options[name] is not None and options["people_by"] is None:

@@ -7,27 +7,37 @@ another. SQL, labels and the ledger all use the plain value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
-from utmost.exact import as_rational
+from utmost.exact import Number, as_rational
 from utmost.privacy import Level
 from utmost.space.families import Neighbours as Neighbours
 from utmost.space.integers import Tallies
 
-Condition: TypeAlias = str | Callable[[Any], Any] | Any | None
-"""A condition on rows: SQL such as "age >= 65", or a function of the table that writes it; None is every row."""
+if TYPE_CHECKING:
+    from ibis.expr.types import Value
+
+    from utmost.queries.bins import Bins
+    from utmost.queries.predicate.python import Term
+
+Condition: TypeAlias = "str | Callable[[Any], object] | Term | Value | None"
+"""A condition on rows: SQL such as "age >= 65", an expression of columns, or a function that makes one; None is all."""
 Privacy: TypeAlias = Level | int | float | str | Fraction | Decimal | None
 """What an answer may spend: a level, or a number, which is an epsilon. There is no default: None is refused."""
 Prior: TypeAlias = Sequence[float] | None
 """A probability for each possible integer, in increasing order; None is uniform."""
 TallyPrior: TypeAlias = Mapping[tuple[int, ...], float] | None
 """A probability for each tally that is listed; None is uniform over all tallies."""
+Values: TypeAlias = "Iterable[object] | Bins"
+"""Public values, in a list, array or column: categories, candidates or edges; or bins."""
+ExpectedRows: TypeAlias = "Number | Mapping[Any, Number] | Sequence[Number] | None"
+"""Roughly how many rows there are; by keys one number for each group, or one for all."""
 Of: TypeAlias = Literal["rows", "people"]
 """What is counted."""
 

@@ -16,11 +16,12 @@ from utmost.exact import Number, as_rational
 from utmost.privacy import Level, as_level
 from utmost.queries.allotment import Allotment, allot, price
 from utmost.queries.answers import Answer, Plan
-from utmost.queries.asking import Questions
+from utmost.queries.arguments import Privacy
 from utmost.queries.budget import Budget
 from utmost.queries.contributions import require_id
 from utmost.queries.cut_offs import CutOffs, suggest
 from utmost.queries.least_level import TRIED, least_that_suffices, with_epsilon
+from utmost.queries.methods import QueryMethods
 from utmost.queries.predicate import as_where
 from utmost.queries.predicate.python import Row
 from utmost.queries.public_tables import with_public
@@ -36,7 +37,7 @@ from utmost.solution.card import card
 A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
 
 
-class Session(Questions[Answer]):
+class Session(QueryMethods[Answer]):
     """A table with its budget, of which questions are asked.
 
     Parameters
@@ -481,7 +482,7 @@ def _require_fresh(fresh: Any) -> bool:
     return fresh
 
 
-class Planner(Questions[Plan]):
+class Planner(QueryMethods[Plan]):
     """`session.plan`: questions that are planned and not answered."""
 
     def __init__(self, session: Session) -> None:
@@ -495,7 +496,7 @@ class Planner(Questions[Plan]):
         return Plan(question, self.session.dataset, str(account.left), self.source, other_table=account.other_table)
 
 
-class Scheduled(Questions[Answer]):
+class Scheduled(QueryMethods[Answer]):
     """`session.schedule(...)`: questions that take one slot each; leave `privacy` out."""
 
     def __init__(self, session: Session, level: Level, slots: Schedule) -> None:
@@ -507,7 +508,7 @@ class Scheduled(Questions[Answer]):
         """How many slots are left."""
         return self._slots.left
 
-    def level(self, privacy: Any) -> Any:
+    def _level(self, privacy: Privacy) -> Privacy:
         """The level of the schedule, which a question may repeat."""
         if privacy is not None and as_level(privacy) != self.privacy:
             raise InvalidInput(f"the schedule's level is {self.privacy}; leave privacy out, or ask the session itself.")

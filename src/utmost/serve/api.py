@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from utmost.errors import InvalidInput, shown
 from utmost.queries.answers import Answer, Plan
+from utmost.queries.methods import parameters_of
 from utmost.queries.questions import Kind
 from utmost.queries.questions.question import describe
 from utmost.queries.report.page import STYLE, page_of
@@ -26,7 +27,7 @@ from utmost.serve.desk import Desk, RecordedAnswer
 from utmost.serve.guard import Gate, Rates, Work, require_same_site
 from utmost.serve.problems import Refused
 from utmost.serve.settings import Visitor
-from utmost.serve.wire import METHODS, parameters_of, read_json, read_query, write_budget, write_entry
+from utmost.serve.wire import METHODS, read_json, read_query, write_budget, write_entry
 from utmost.solution.solution_file import solution_to_json
 
 Handler = Callable[["Api", Request, Visitor], Awaitable[Response]]

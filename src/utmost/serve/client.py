@@ -6,12 +6,10 @@ values, intervals and proofs are computed by the client, and `answer.verify()` t
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from utmost.accounting import Price
@@ -23,9 +21,9 @@ from utmost.exact.saved import NONSENSE
 from utmost.privacy import Level, level_from_json
 from utmost.queries.allotment import Allotment, allot, price
 from utmost.queries.answers import Answer, Plan
-from utmost.queries.asking import Questions, misused
 from utmost.queries.budget import Budget
 from utmost.queries.cut_offs import CutOffs, suggest
+from utmost.queries.methods import QueryMethods
 from utmost.queries.questions import Question, Terms
 from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST
 from utmost.queries.report.proof import answer_from_json, question_from_public
@@ -34,18 +32,10 @@ from utmost.queries.session import A_BATCH, Session
 from utmost.queries.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, error_from_reply
 from utmost.serve.settings import is_loopback
-from utmost.serve.wire import METHODS, read_budget, read_json, write_query
+from utmost.serve.wire import read_budget, read_json, write_query
 from utmost.solution.solution_file import solution_from_json
 
-if TYPE_CHECKING:
-    Asking = Questions
-else:
-
-    class Asking:
-        """Base class with a method for every question of a session, with the same arguments and help."""
-
-        def __class_getitem__(cls, result_type: Any) -> Any:
-            return cls
+SENT_BY_NAME = "a client sends a question by its method's name; ask client.count(...), client.mean(...) and so on."
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +63,7 @@ class RemoteAccount:
     filter: Filter
 
 
-class Client(Asking[Answer]):
+class Client(QueryMethods[Answer]):
     """A data set on a server: the questions, plans, batches and answers of a session, with an API key.
 
     Parameters
@@ -118,9 +108,9 @@ class Client(Asking[Answer]):
             self.close()
             raise
 
-    if TYPE_CHECKING:  # a session's own way to ask, which needs the table
-
-        def ask(self, question: Question, fresh: bool) -> Answer: ...
+    def ask(self, question: Question, fresh: bool) -> Answer:
+        """Refuse a query that is no method's: it is sent by the method's name."""
+        raise InvalidInput(SENT_BY_NAME)
 
     def _only_one(self) -> str:
         names = self.datasets
@@ -327,8 +317,8 @@ class Client(Asking[Answer]):
     def _path(self) -> str:
         return f"/api/datasets/{self.dataset}"
 
-    def _made(self, message: Mapping[str, Any]) -> Answer:
-        return _answer(self._post(f"{self._path}/ask", message))
+    def _call(self, method: Callable[..., Answer], arguments: Mapping[str, Any]) -> Answer:
+        return _answer(self._post(f"{self._path}/ask", write_query(method.__name__, arguments)))
 
     def _get(self, path: str) -> Any:
         return self._reply("GET", path, None)
@@ -353,18 +343,18 @@ class Client(Asking[Answer]):
         raise error_from_reply(error_content, reply.status_code)
 
 
-class RemotePlanner(Asking[Plan]):
+class RemotePlanner(QueryMethods[Plan]):
     """`client.plan`: plans of answers."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    if TYPE_CHECKING:
+    def ask(self, question: Question, fresh: bool) -> Plan:
+        """Refuse a query that is no method's: it is sent by the method's name."""
+        raise InvalidInput(SENT_BY_NAME)
 
-        def ask(self, question: Question, fresh: bool) -> Plan: ...
-
-    def _made(self, message: Mapping[str, Any]) -> Plan:
-        client = self.client
+    def _call(self, method: Callable[..., Plan], arguments: Mapping[str, Any]) -> Plan:
+        client, message = self.client, write_query(method.__name__, arguments)
         content = client._post(f"{client._path}/plan", {k: v for k, v in message.items() if k != "fresh"})
         try:
             level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
@@ -383,26 +373,5 @@ def _answer(content: Any) -> Answer:
     answer = answer_from_json({name: part for name, part in content.items() if name != "recorded"})
     return replace(answer, recorded=content.get("recorded") is True)
 
-
-def _asking(name: str) -> Callable[..., Any]:
-    """A method that sends a question, with the signature and help of the session's method."""
-    of_session = getattr(Questions, name)
-    signature = inspect.signature(of_session)
-
-    @functools.wraps(of_session)
-    def method(self: Any, *values: Any, **options: Any) -> Any:
-        try:
-            bound = signature.bind(self, *values, **options)
-        except TypeError:
-            raise InvalidInput(misused(name, signature, (self, *values), options)) from None
-        arguments = {key: value for key, value in bound.arguments.items() if key != "self"}
-        return self._made(write_query(name, arguments))
-
-    return method
-
-
-if not TYPE_CHECKING:
-    for _name in METHODS:
-        setattr(Asking, _name, _asking(_name))
 
 __all__ = ["Client", "Refused", "RemotePlan"]

@@ -17,10 +17,11 @@ from utmost.errors import InvalidInput, UtmostError, shown
 from utmost.queries.bins import as_number
 from utmost.queries.found_keys import read_discover
 from utmost.queries.keys import Keys, keys_from_public, named, read_lists
+from utmost.queries.methods import parameters_of
 from utmost.queries.options import Option
 from utmost.queries.questions import QUESTIONS
 from utmost.serve.settings import Column, Dataset
-from utmost.serve.wire import Query, parameters_of, read_query, write_query
+from utmost.serve.wire import Query, read_query, write_query
 
 FROM_FACTS = {
     "lower": "lower",

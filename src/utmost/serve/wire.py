@@ -24,11 +24,11 @@ from utmost.exact.saved import NONSENSE, canonical_text
 from utmost.privacy import Level, as_level, level_from_json
 from utmost.privacy.written import read_level
 from utmost.queries.arguments import listed, plain
-from utmost.queries.asking import Questions
 from utmost.queries.bins import Bins, bins
 from utmost.queries.budget import Budget, asked, levels_of
 from utmost.queries.found_keys import Discover, discover_from_public
 from utmost.queries.keys import Keys, keys, keys_from_public
+from utmost.queries.methods import parameters_of
 from utmost.queries.questions import BY_KEYS_ALONE, QUESTIONS, Kind
 
 UNSENT = "a server takes conditions as SQL text, such as 'age >= 65', and everything else as texts, numbers and lists"
@@ -59,13 +59,6 @@ class Query:
     def text(self) -> str:
         """The canonical text of the query."""
         return canonical_text(self.plain)
-
-
-def parameters_of(name: str) -> dict[str, inspect.Parameter]:
-    """The parameters of a question's method."""
-    parameters = dict(inspect.signature(getattr(Questions, name)).parameters)
-    parameters.pop("self")
-    return parameters
 
 
 def read_query(content: Any) -> Query:

@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.tables import UNITS, as_table, neighbour_of, tables
 
 import utmost as um
@@ -73,7 +73,7 @@ def test_a_person_counts_in_one_group_where_people_are_counted():
 @lru_cache
 def asked(kind, which, neighbours):
     """A question, and its private point as a function of the table."""
-    found = made(kind, Asking(Setting(opening.open_table(as_table([])), UNITS[which], neighbours)))
+    found = made(kind, QueryMaker(Setting(opening.open_table(as_table([])), UNITS[which], neighbours)))
     return found.question, found.reader(b"s" * 32)
 
 
@@ -133,7 +133,7 @@ def test_all_steps_together_keep_the_level(level, rows_each, neighbours):
     """Every way of making the steps in three groups, every event of Neyman and Pearson."""
     table = pyarrow.table({"who": ["a"], "g": [1], "x": [1]})
     unit = um.rows(at_most=8) if rows_each == 1 else um.people("who", rows_each, 8 // rows_each)
-    asking = Asking(Setting(opening.open_table(table), unit, neighbours))
+    asking = QueryMaker(Setting(opening.open_table(table), unit, neighbours))
     question = asking.threshold("x > 0", 3, level, by=um.keys(g=[1, 2, 3])).question
     tight = 0.0
     for before in itertools.product([2, 3], repeat=3):

@@ -7,7 +7,7 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.tables import UNITS, as_table, neighbour_of, tables
 
 import utmost as um
@@ -19,7 +19,7 @@ SECRET = b"s" * 32
 
 
 def asked(listed, unit, neighbours):
-    ask = Asking(Setting(opening.open_table(as_table(listed)), unit, neighbours))
+    ask = QueryMaker(Setting(opening.open_table(as_table(listed)), unit, neighbours))
     return ask.covariance("x", "n", (-1, 2), (-4, 5), 1, x_grid="0.5", where="ok OR ok IS NULL")
 
 

@@ -1,13 +1,16 @@
 """Questions asked with arguments that are missing or unknown: an error of ours that says which and what to do."""
 
 import inspect
+import subprocess
+import sys
 
 import pyarrow
 import pytest
 
 import utmost as um
 from utmost.errors import InvalidInput
-from utmost.queries.asking import Questions
+from utmost.queries.methods import QueryMethods, parameters_of
+from utmost.serve.wire import METHODS, read_query
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +34,9 @@ MISTAKES = {
 
 @pytest.mark.parametrize("words", MISTAKES)
 def test_what_is_missing_or_unknown_is_named(session, words):
-    for asked in (session, session.plan):
+    for methods in (session, session.plan):
         with pytest.raises(InvalidInput, match=words):
-            MISTAKES[words](asked)
+            MISTAKES[words](methods)
 
 
 def test_a_mistake_of_ours_stays_what_it_is(session, monkeypatch):
@@ -42,14 +45,14 @@ def test_a_mistake_of_ours_stays_what_it_is(session, monkeypatch):
     def broken(*given, **named):
         raise TypeError("inside")
 
-    monkeypatch.setattr(type(session), "pose", broken)
+    monkeypatch.setattr(type(session), "_ask", broken)
     with pytest.raises(TypeError, match="inside"):
         session.count("age > 30", 1)
 
 
 def test_signatures_are_kept():
-    assert list(inspect.signature(Questions.mean).parameters)[:4] == ["self", "column", "lower", "upper"]
-    assert Questions.mean.__doc__
+    assert list(inspect.signature(QueryMethods.mean).parameters)[:4] == ["self", "column", "lower", "upper"]
+    assert QueryMethods.mean.__doc__
 
 
 def test_levels_may_be_written_as_text(session):
@@ -72,3 +75,16 @@ def test_histograms_and_cdfs_are_tables(session):
     assert below.to_pandas().shape == (2, 4)
     with pytest.raises(InvalidInput, match="ask with by="):
         _ = session.count("age > 30", 1).table
+
+
+def test_a_registered_query_without_a_method_is_named(monkeypatch):
+    """The page and the command that ask for its parameters say which method is missing; nothing fails at import."""
+    monkeypatch.setitem(METHODS, "mean_of_squares", METHODS["mean"])
+    with pytest.raises(NotImplementedError, match=r"mean_of_squares.*write QueryMethods\.mean_of_squares in queries/"):
+        read_query({"question": "mean_of_squares", "column": "age", "privacy": 1})
+    program = "import utmost.queries.questions as q; q.QUESTIONS['mean_of_squares'] = q.QUESTIONS['mean']; "
+    subprocess.run([sys.executable, "-c", f"{program}import utmost.serve.client, utmost.cli.release"], check=True)
+
+
+def test_every_registered_query_has_a_method():
+    assert all(parameters_of(name) for name in METHODS)

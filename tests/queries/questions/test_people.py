@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles.command import utmost
 from oracles.lattices import one_neighbour_apart
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.tables import as_table, neighbour_of, tables
 
 import utmost as um
@@ -39,7 +39,7 @@ MANY = [("a", 0.5, 1, True), ("a", 3.0, -1, False), ("a", 0.5, 7, None), ("b", 3
 
 def asked(listed, conditions, unit, neighbours="add-remove"):
     setting = Setting(opening.open_table(as_table(listed)), unit, neighbours)
-    return Asking(setting).counts(conditions, 1, of="people")
+    return QueryMaker(setting).counts(conditions, 1, of="people")
 
 
 @settings(max_examples=15)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 
 import utmost as um
 from utmost.backends import opening
@@ -15,7 +15,7 @@ TABLE = pyarrow.table({"who": np.repeat(np.arange(len(SIZES)), SIZES), "x": np.a
 
 def asking(truncate="table", neighbours="add-remove", **unit):
     people = um.people("who", rows_each=2, truncate=truncate, **unit)
-    return Asking(Setting(opening.open_table(TABLE), people, neighbours))
+    return QueryMaker(Setting(opening.open_table(TABLE), people, neighbours))
 
 
 @pytest.mark.parametrize("truncate", ["table", "question"])

@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.questions import Asking, Setting
+from oracles.questions import QueryMaker, Setting
 from oracles.tables import UNITS, as_table, neighbour_of, tables
 
 import utmost as um
@@ -21,7 +21,7 @@ KEYS = um.keys(ok=[True, False])
 
 
 def asked(listed, unit, neighbours, **more):
-    ask = Asking(Setting(opening.open_table(as_table(listed)), unit, neighbours))
+    ask = QueryMaker(Setting(opening.open_table(as_table(listed)), unit, neighbours))
     return ask.variance("x", -1, 2, 1, grid="0.5", where="n < 5 OR n IS NULL", **more)
 
 

@@ -12,17 +12,18 @@ that any of their rows meets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.backends.source import Source, Statement
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
+from utmost.queries.arguments import plain
 from utmost.queries.cells import condition_cells, people_in_first_cell, tally_statement
 from utmost.queries.contributions import ones, people_with_any, statement
 from utmost.queries.options import CONDITIONS, OF
-from utmost.queries.predicate import Where, where_from_text
+from utmost.queries.predicate import Where, as_where, where_from_text
 from utmost.queries.predicate.relations import OVERLAPPING, Relation, relation
 from utmost.queries.questions.cell_counts import (
     NOISY_TOTAL,
@@ -153,3 +154,24 @@ class Counts(CellCounts):
         if self.by_any_row:
             return people_in_first_cell(source, self.bounded_unit, cells)
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, None, secret)
+
+
+def named_conditions(conditions: Any, source: Source) -> dict[str, Where]:
+    """Conditions by name: as they are named, or by their own text."""
+    is_mapping = isinstance(conditions, Mapping)
+    if not is_mapping and (isinstance(conditions, str) or not isinstance(conditions, Sequence)):
+        raise InvalidInput(f"conditions is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"].")
+    listed = list(conditions.values() if is_mapping else conditions)
+    if any(condition is None for condition in listed):
+        raise InvalidInput(
+            "a condition is None; name the rows it is about, or count all rows with session.count(None)."
+        )
+    wheres = [as_where(condition, source) for condition in listed]
+    texts = (text.strip() if isinstance(text, str) else str(where) for text, where in zip(listed, wheres, strict=True))
+    names = [plain(name) for name in conditions] if is_mapping else list(texts)
+    if not all(isinstance(name, str) and name.strip() for name in names):
+        raise InvalidInput("a condition's name is no text; name each by a text, such as {'old': 'age >= 65'}.")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidInput(f"{shown(twice)} is listed twice; list every condition once.")
+    return dict(zip(names, wheres, strict=True))

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from utmost.backends.source import Source, as_column
 from utmost.errors import InvalidInput
 from utmost.queries.accuracy import CONFIDENCE
-from utmost.queries.arguments import Of, tally_prior, tally_prior_text
+from utmost.queries.arguments import Of, TallyPrior, listed, tally_prior, tally_prior_text
 from utmost.queries.candidates import as_candidates as listed_candidates
 from utmost.queries.cells import Cells, range_cells
-from utmost.queries.keys import MOST_CELLS
+from utmost.queries.keys import MOST_CELLS, Keys
 from utmost.queries.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHARE, UPPER, WHERE
+from utmost.queries.predicate import Where
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import NamedCandidate, Tally
-from utmost.queries.questions.quantiles import Quantiles, as_candidates, as_share
-from utmost.queries.questions.question import Question, as_loss, as_of, question_in_words
+from utmost.queries.questions.quantiles import MOST_CANDIDATES, Quantiles, as_candidates, as_share
+from utmost.queries.questions.question import Question, Terms, as_loss, as_of, question_in_words
 from utmost.queries.questions.ranked import Ranked
 from utmost.queries.questions.selection import Confidence
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 LOSSES = ("absolute", "zero-one", "rank")
+BOTH_GIVEN = "candidates and lower, upper or grid are given; give the list, or bounds and a grid."
 NOTHING_RULED_OUT = (
     "at this level the name of one candidate rules out no other with 95 % at every table, so the interval is all of "
     "them: go by how many rows the named one may be off, or give lower and upper in place of candidates"
@@ -158,6 +160,77 @@ class Quantile(Choice):
     def selection(self) -> NamedQuantile:
         level = self.scope.privacy
         return NamedQuantile(self.scores.space, self.candidates, level, self.loss, self.prior, self.q)
+
+
+def quantile_query(
+    terms: Terms,
+    privacy: Any,
+    where: Where,
+    column: str,
+    q: Any,
+    candidates: Any,
+    bounds: Mapping[str, Any],
+    whole: bool,
+    of: Of,
+    loss: str | None,
+    prior: TallyPrior,
+    by: Keys | None,
+) -> Quantile | Quantiles | Ranked:
+    """The query for one or several quantiles: a named candidate, several off noisy counts, or by ranks.
+
+    Parameters
+    ----------
+    terms : Terms
+        The privacy unit and the adjacency.
+    privacy : Level
+        The privacy level.
+    where : Where
+        Which rows are used.
+    column : str
+        The column.
+    q : number or list of numbers
+        The order of the quantile, or several.
+    candidates : sequence of numbers or None
+        The listed candidates.
+    bounds : mapping
+        `lower`, `upper` and `grid` of candidates that are not listed.
+    whole : bool
+        Whether the column has an integer type.
+    of : "rows" or "people"
+        Whose values count.
+    loss : str or None
+        The loss of a named candidate; None for the fewest rows off.
+    prior : mapping or None
+        The probability of each tally.
+    by : Keys or None
+        Public keys, each with its own quantiles.
+    """
+    several = not isinstance(q, str | bytes) and hasattr(listed(q), "__len__")
+    many = len(listed(candidates)) if hasattr(listed(candidates), "__len__") else 0
+    few = candidates is not None and many <= MOST_CANDIDATES
+    loss = "absolute" if prior is not None and loss is None else loss
+    parameters = {"terms": terms, "privacy": privacy, "where": where, "column": column, "candidates": candidates}
+    has_bounds = any(bound is not None for bound in bounds.values())
+    if few and ((several and by is None) or (not several and loss is not None)):
+        if has_bounds:
+            raise InvalidInput(BOTH_GIVEN)
+        if not several:
+            return Quantile(**parameters, q=q, of=of, loss=loss or "absolute", prior=prior, by=by)
+        if prior is not None or loss not in (None, "absolute"):
+            raise InvalidInput(
+                "several quantiles are read off noisy counts: prior, by and loss are for one of them. Leave these out, "
+                "or ask for one quantile at a time."
+            )
+        return Quantiles(**parameters, shares=q, of=of)
+    if prior is not None or loss not in (None, "rank"):
+        raise InvalidInput(
+            "quantiles between bounds are made for the fewest rows off: prior and loss are for one quantile among "
+            "up to 200 listed candidates. Leave these out, or list candidates."
+        )
+    if candidates is not None and has_bounds:
+        raise InvalidInput(BOTH_GIVEN)
+    shares = q if several else [q]
+    return Ranked(**parameters, **bounds, shares=shares, one=not several, whole=whole, of=of, by=by)
 
 
 def form_of_quantile(public: Mapping[str, Any]) -> type[Question]:

@@ -12,7 +12,7 @@ query itself defines:
 * `value`: the estimate from the released integers.
 
 `describe` returns everything public about a query, before anything is spent: the proof of its privacy included. To add
-a query, write its file, list its class in `OTHERS` of this package, and write its method in `queries/asking.py`; list
+a query, write its file, list its class in `OTHERS` of this package, and write its method in `queries/methods.py`; list
 an aggregate in `AGGREGATES` (`queries/aggregates`) instead.
 """
 

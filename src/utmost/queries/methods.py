@@ -1,7 +1,7 @@
-"""Every question as a method: of a session, of its plans, of a schedule, and of a server's client.
+"""Every query as a method, written out once: of a session, its plans, a schedule, and a server's client.
 
 A method checks nothing itself: it makes a query of its arguments, which checks them (`questions`, `aggregates`), and
-passes it to `ask`.
+passes it to `ask`. A client sends the method's name and arguments instead (`QueryMethods._call`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from utmost.backends.source import Source, as_column
 from utmost.errors import InvalidInput, shown
@@ -19,29 +19,15 @@ from utmost.privacy import as_level
 from utmost.queries.aggregates import Clamped, Count, Covariance, LeftOut, Mean, Sum, Variance
 from utmost.queries.aggregates.aggregate import OF_RATIOS, Ratio
 from utmost.queries.aggregates.clamping import ClampedColumn
-from utmost.queries.arguments import (
-    Condition,
-    Of,
-    Prior,
-    Privacy,
-    TallyPrior,
-    listed,
-    plain,
-)
+from utmost.queries.arguments import Condition, ExpectedRows, Of, Prior, Privacy, TallyPrior, Values
 from utmost.queries.contributions import is_whole
 from utmost.queries.found_keys import Discover, as_discover
 from utmost.queries.keys import Keys, require_keys
-from utmost.queries.predicate import Where, as_where
+from utmost.queries.predicate import as_where
 from utmost.queries.questions import QUESTIONS
-from utmost.queries.questions.aggregates import (
-    OneNumber,
-    SeveralSums,
-    is_pure,
-    require_groups,
-    require_no_prior,
-)
+from utmost.queries.questions.aggregates import OneNumber, SeveralSums, is_pure, require_groups, require_no_prior
 from utmost.queries.questions.cdf import Cdf
-from utmost.queries.questions.counts import Counts
+from utmost.queries.questions.counts import Counts, named_conditions
 from utmost.queries.questions.hierarchy import HierarchyOf
 from utmost.queries.questions.histogram import Histogram, as_column_categories
 from utmost.queries.questions.majority import Majority
@@ -49,11 +35,9 @@ from utmost.queries.questions.marginals import Marginals
 from utmost.queries.questions.numeric import grouped_by
 from utmost.queries.questions.plurality import Plurality
 from utmost.queries.questions.priors import require_unbiased
-from utmost.queries.questions.quantile import Quantile
-from utmost.queries.questions.quantiles import MOST_CANDIDATES, Quantiles
+from utmost.queries.questions.quantile import quantile_query
 from utmost.queries.questions.question import Question, Terms, as_of
 from utmost.queries.questions.ranges import Ranges
-from utmost.queries.questions.ranked import Ranked
 from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST, RowsPerPerson
 from utmost.queries.questions.share import Share
 from utmost.queries.questions.share_left_out import ShareLeftOut
@@ -63,92 +47,120 @@ from utmost.queries.questions.tiered import TieredCount
 from utmost.queries.questions.top import Top
 from utmost.queries.questions.top_found import TopFound
 
-Made = TypeVar("Made")
-"""The result of asking: an `Answer`, or a `Plan`."""
-Result = TypeVar("Result")
-Asker = TypeVar("Asker", bound="Questions[Any]")
+Result = TypeVar("Result", covariant=True)
+"""What a method returns: an `Answer`, or a `Plan`."""
 Arguments = ParamSpec("Arguments")
 
 
-def with_own_errors(
-    method: Callable[Concatenate[Asker, Arguments], Result],
-) -> Callable[Concatenate[Asker, Arguments], Result]:
-    """Decorate a question's method, so that `InvalidInput` says which argument is missing or unknown."""
+def query_method(
+    method: Callable[Concatenate[QueryMethods[Result], Arguments], Result],
+) -> Callable[Concatenate[QueryMethods[Result], Arguments], Result]:
+    """Decorate a query's method: its arguments are bound first, and `InvalidInput` says which do not fit."""
     signature = inspect.signature(method)
 
     @wraps(method)
-    def checked(asker: Asker, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+    def bound(self: QueryMethods[Result], /, *positional: Arguments.args, **named: Arguments.kwargs) -> Result:
         try:
-            return method(asker, *arguments, **named)
+            arguments = signature.bind(self, *positional, **named).arguments
         except TypeError:
-            try:
-                signature.bind(asker, *arguments, **named)
-            except TypeError:
-                raise InvalidInput(misused(method.__name__, signature, (asker, *arguments), named)) from None
-            raise  # a bug of ours
+            raise InvalidInput(misuse(method.__name__, signature, positional, named)) from None
+        del arguments["self"]
+        return self._call(method, arguments)
 
-    return cast(Callable[Concatenate[Asker, Arguments], Result], checked)
+    return bound
 
 
-def misused(name: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+def parameters_of(name: str) -> dict[str, inspect.Parameter]:
+    """The parameters of a query's method, by name."""
+    method = getattr(QueryMethods, name, None)
+    if method is None:
+        raise NotImplementedError(
+            f"the query {name!r} is registered, but has no method; write QueryMethods.{name} in queries/methods.py."
+        )
+    parameters = dict(inspect.signature(method).parameters)
+    del parameters["self"]
+    return parameters
+
+
+def misuse(name: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
     """The message for arguments that do not fit: which are missing or unknown, and the remedy."""
     parameters = [parameter for parameter in signature.parameters if parameter != "self"]
     places = [n for n in parameters if signature.parameters[n].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     usage = f"{name} takes {', '.join(parameters)}"
     unknown = [parameter for parameter in named if parameter not in parameters]
     if unknown == ["by"]:
-        asked_by = [query for query in QUESTIONS if "by" in inspect.signature(getattr(Questions, query)).parameters]
-        return f"{name} is not asked by keys; {', '.join(asked_by)} take `by`."
+        with_keys = [query for query in QUESTIONS if "by" in parameters_of(query)]
+        return f"{name} is not asked by keys; {', '.join(with_keys)} take `by`."
     if unknown:
         return f"{name} has no argument {shown(unknown[0])}; {usage}."
-    if len(positional) - 1 > len(places):
+    if len(positional) > len(places):
         return f"{name} takes {', '.join(places)} by position, and all else by name, such as where=...; {usage}."
-    twice = [parameter for parameter in places[: len(positional) - 1] if parameter in named]
+    twice = [parameter for parameter in places[: len(positional)] if parameter in named]
     if twice:
         return f"{name} is given {twice[0]} twice, by position and by name; give it once."
     lacking = [n for n in parameters if signature.parameters[n].default is inspect.Parameter.empty]
-    lacking = [n for n in lacking if n not in named and n not in places[: len(positional) - 1]]
+    lacking = [n for n in lacking if n not in named and n not in places[: len(positional)]]
     help_of = {option.name: option.help.rstrip(".") for option in getattr(QUESTIONS.get(name), "options", ())}
     words = [f"{n} ({help_of[n][0].lower()}{help_of[n][1:]})" if help_of.get(n) else n for n in lacking]
     return f"{name} needs {', '.join(words)}: give what is public knowledge, never what the table says; {usage}."
 
 
-class Questions(ABC, Generic[Made]):
-    """The questions as methods, with the same arguments wherever they are asked.
+class QueryMethods(ABC, Generic[Result]):
+    """A method for every query, with the same arguments for sessions, plans, schedules and clients.
 
     Attributes
     ----------
     source : Source
         The table.
     terms : Terms
-        Whose data are protected, and the adjacency relation.
+        The privacy unit and the adjacency.
     """
 
     source: Source
     terms: Terms
 
     @abstractmethod
-    def ask(self, question: Question, fresh: bool) -> Made:
+    def ask(self, question: Question, fresh: bool) -> Result:
         """Answer the question, or plan it."""
 
-    def level(self, privacy: Any) -> Any:
+    def _call(self, method: Callable[..., Result], arguments: Mapping[str, Any]) -> Result:
+        """Run a query's method; a client sends its name and arguments instead."""
+        return method(self, **arguments)
+
+    def _level(self, privacy: Privacy) -> Privacy:
         """The level of a question; a subclass may have a default."""
         return privacy
 
-    def where(self, where: Any) -> Where:
-        """Check a condition on the table's columns, and return it with its text."""
-        return as_where(where, self.source)
-
-    def is_whole(self, column: Any) -> bool:
+    def _is_whole(self, column: str) -> bool:
         """Whether a column has an integer type in the public schema, so that its values need no rounding."""
         return is_whole(self.source, as_column(column))
 
-    def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **parameters: Any) -> Made:
+    def _ask(
+        self, kind: Callable[..., Question], privacy: Privacy, where: Condition, fresh: bool, **parameters: Any
+    ) -> Result:
         """Ask a question of this kind about the rows that satisfy a condition."""
-        level, condition = self.level(privacy), self.where(where)
+        level, condition = self._level(privacy), as_where(where, self.source)
         return self.ask(kind(terms=self.terms, privacy=level, where=condition, **parameters), fresh)
 
-    @with_own_errors
+    def _ask_ratio(
+        self,
+        aggregate: Ratio,
+        privacy: Privacy,
+        where: Condition,
+        loss: str,
+        by: Keys | Discover | None,
+        expected_rows: ExpectedRows,
+        min_rows: int | None,
+        fresh: bool,
+    ) -> Result:
+        """Ask for a ratio of sums, such as a mean, of the rows of a condition."""
+        parameters = {"aggregate": aggregate, "loss": loss, "expected_rows": expected_rows}
+        if by is None:
+            require_groups(min_rows)
+            return self._ask(SeveralSums, privacy, where, fresh, **parameters)
+        return self._ask(grouped_by(by), privacy, where, fresh, by=by, min_rows=min_rows, **parameters)
+
+    @query_method
     def count(
         self,
         where: Condition = None,
@@ -160,7 +172,7 @@ class Questions(ABC, Generic[Made]):
         unbiased: bool = False,
         by: Keys | Discover | None = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """The number of rows (or of people with such a row) that satisfy a condition.
 
         Parameters
@@ -207,16 +219,16 @@ class Questions(ABC, Generic[Made]):
         (True, True)
         """
         if self.terms.unit.tiers and by is None:
-            return self.pose(TieredCount, privacy, where, fresh, of=of, loss=loss, prior=prior, unbiased=unbiased)
+            return self._ask(TieredCount, privacy, where, fresh, of=of, loss=loss, prior=prior, unbiased=unbiased)
         aggregate = Count(counted=as_of(of, self.terms.unit))
         if by is None:
-            return self.pose(
+            return self._ask(
                 OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, prior=prior, unbiased=unbiased
             )
         require_no_prior(prior, unbiased)
-        return self.pose(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
+        return self._ask(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
 
-    @with_own_errors
+    @query_method
     def sum(
         self,
         column: str,
@@ -231,7 +243,7 @@ class Questions(ABC, Generic[Made]):
         unbiased: bool = False,
         by: Keys | Discover | None = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
 
         Parameters
@@ -278,21 +290,21 @@ class Questions(ABC, Generic[Made]):
         >>> s.plan.sum("hours", 0, 5, privacy=0.5).question.words
         'What does hours add up to, values cut to 0..5, as the best guess under a uniform prior?'
         """
-        whole = self.is_whole(column)
+        whole = self._is_whole(column)
         aggregate = Sum(values=ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole))
         if by is not None:
             require_no_prior(prior, unbiased)
-            return self.pose(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
-        level = self.level(privacy)
+            return self._ask(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
+        level = self._level(privacy)
         is_listed = level is not None and not is_pure(as_level(level))  # noise on a line: for few steps only
         if is_listed and grid is None and not whole and prior is None and loss in OF_RATIOS:
             require_unbiased(unbiased)
-            return self.pose(SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss)
-        return self.pose(
+            return self._ask(SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss)
+        return self._ask(
             OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, prior=prior, unbiased=unbiased
         )
 
-    @with_own_errors
+    @query_method
     def mean(
         self,
         column: str,
@@ -304,10 +316,10 @@ class Questions(ABC, Generic[Made]):
         where: Condition = None,
         loss: str = "absolute",
         by: Keys | Discover | None = None,
-        expected_rows: Any = None,
+        expected_rows: ExpectedRows = None,
         min_rows: int | None = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """The mean of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
 
         Parameters
@@ -362,11 +374,11 @@ class Questions(ABC, Generic[Made]):
         >>> 0 <= s.mean("age", 0, 100, privacy=1).value <= 100
         True
         """
-        whole = self.is_whole(column)
+        whole = self._is_whole(column)
         values = ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole)
-        return self.pose_ratio(Mean(values=values), privacy, where, loss, by, expected_rows, min_rows, fresh)
+        return self._ask_ratio(Mean(values=values), privacy, where, loss, by, expected_rows, min_rows, fresh)
 
-    @with_own_errors
+    @query_method
     def variance(
         self,
         column: str,
@@ -378,10 +390,10 @@ class Questions(ABC, Generic[Made]):
         where: Condition = None,
         loss: str = "absolute",
         by: Keys | None = None,
-        expected_rows: Any = None,
+        expected_rows: ExpectedRows = None,
         min_rows: int | None = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """The variance of a column and its standard deviation, values clamped to lower..upper and rounded to the grid.
 
         The variance is the mean squared distance from the mean: divided by how many values there are, not by one less.
@@ -409,15 +421,9 @@ class Questions(ABC, Generic[Made]):
             Answer once for every public key, as for `count`; all groups together cost `privacy`. Then the values are
             variances.
         expected_rows : number, mapping or list, optional
-            How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
-            allows; for groups also {key: number}, or a list in the order of the keys. The plan's error and the
-            comparisons are stated for it; without it the plan states them as a function of the rows. The error depends
-            on where values lie as well: the plan has its least and its largest over all tables, and one number, such as
-            `allot` needs, is the largest. The answer itself does not depend on it, and asking again with another one
-            costs nothing.
+            Roughly how many rows the answer, or each group, is made of, as for `mean`: the plan's error is for it.
         min_rows : int, optional
-            With `by`: groups whose released number of rows is below this are suppressed: listed without a value. It is
-            decided from released numbers alone, and asking again with another one costs nothing.
+            With `by`: groups whose released number of rows is below this are listed without a value, as for `mean`.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -439,14 +445,14 @@ class Questions(ABC, Generic[Made]):
         >>> 0 <= found.value["standard deviation"] <= 50
         True
         """
-        whole = self.is_whole(column)
+        whole = self._is_whole(column)
         values = ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole)
         if by is not None:
             require_keys(by)
         aggregate = Variance(values=values)
-        return self.pose_ratio(aggregate, privacy, where, loss, by, expected_rows, min_rows, fresh)
+        return self._ask_ratio(aggregate, privacy, where, loss, by, expected_rows, min_rows, fresh)
 
-    @with_own_errors
+    @query_method
     def covariance(
         self,
         x: str,
@@ -459,9 +465,9 @@ class Questions(ABC, Generic[Made]):
         y_grid: Number | None = None,
         where: Condition = None,
         loss: str = "absolute",
-        expected_rows: Any = None,
+        expected_rows: ExpectedRows = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """Covariance and correlation of two columns, and the slope of the line that predicts y from x.
 
         Of rows that have both values. Divided by how many there are; the slope is covariance over variance of x.
@@ -485,11 +491,7 @@ class Questions(ABC, Generic[Made]):
         loss : "absolute" or "squared"
             What the noise is best for.
         expected_rows : number, optional
-            How many rows have both values, roughly: a public number, no larger than `at_most` allows. The plan's error
-            and the comparisons are stated for it; without it the plan states them as a function of the rows. The error
-            depends on where values lie as well: the plan has its least and its largest over all tables, and one number,
-            such as `allot` needs, is the largest. The answer itself does not depend on it, and asking again with
-            another one costs nothing.
+            Roughly how many rows have both values, as for `mean`: the plan's error is for it.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -507,13 +509,13 @@ class Questions(ABC, Generic[Made]):
         >>> s.covariance("age", "hours", (0, 100), (0, 50), privacy=1).value["correlation"] > 0.5
         True
         """
-        whole = self.is_whole(x), self.is_whole(y)
+        whole = self._is_whole(x), self._is_whole(y)
         aggregate = Covariance(x=x, y=y, x_range=x_range, y_range=y_range, x_grid=x_grid, y_grid=y_grid, whole=whole)
-        return self.pose(
+        return self._ask(
             SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss, expected_rows=expected_rows
         )
 
-    @with_own_errors
+    @query_method
     def share(
         self,
         where: Condition,
@@ -523,7 +525,7 @@ class Questions(ABC, Generic[Made]):
         of: Of = "rows",
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """Which share of the rows (or people) has a condition; `answer.test(theta)` tests a population's share with it.
 
         The answer is unbiased: the noisy count over the public number of rows, possibly below 0 or above 1.
@@ -560,19 +562,9 @@ class Questions(ABC, Generic[Made]):
         >>> found.p_value < 0.01 and found.interval[0] > 0.4
         True
         """
-        return self.ask(
-            Share(
-                terms=self.terms,
-                privacy=self.level(privacy),
-                where=self.where(where),
-                among=among,
-                of=of,
-                loss=loss,
-            ),
-            fresh,
-        )
+        return self._ask(Share, privacy, where, fresh, among=among, of=of, loss=loss)
 
-    @with_own_errors
+    @query_method
     def majority(
         self,
         where: Condition,
@@ -580,9 +572,9 @@ class Questions(ABC, Generic[Made]):
         *,
         loss: str = "zero-one",
         prior: Prior = None,
-        by: Any = None,
+        by: Keys | None = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
 
         Parameters
@@ -615,9 +607,9 @@ class Questions(ABC, Generic[Made]):
         >>> s.majority("agrees = 'yes'", privacy=5).value
         True
         """
-        return self.pose(Majority, privacy, where, fresh, by=by, loss=loss, prior=prior)
+        return self._ask(Majority, privacy, where, fresh, by=by, loss=loss, prior=prior)
 
-    @with_own_errors
+    @query_method
     def threshold(
         self,
         where: Condition,
@@ -627,9 +619,9 @@ class Questions(ABC, Generic[Made]):
         of: Of = "rows",
         loss: str = "zero-one",
         prior: Prior = None,
-        by: Any = None,
+        by: Keys | None = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """Whether a condition is true of at least so many rows (or people).
 
         Parameters
@@ -664,19 +656,18 @@ class Questions(ABC, Generic[Made]):
         >>> s.threshold("age >= 65", 20, privacy=9).value
         True
         """
-        parameters = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
-        return self.pose(Threshold, privacy, where, fresh, by=by, **parameters)
+        return self._ask(Threshold, privacy, where, fresh, by=by, at_least=at_least, of=of, loss=loss, prior=prior)
 
-    @with_own_errors
+    @query_method
     def counts(
         self,
-        conditions: Mapping[str, Any] | Sequence[Any],
+        conditions: Mapping[str, Condition] | Sequence[Condition],
         privacy: Privacy = None,
         *,
         of: Of = "rows",
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many rows (or people) have each of several conditions, which may overlap; the answer is a dict.
 
         All counts together spend `privacy`: one vector of noise, made for what one row can do to all of them, is more
@@ -714,14 +705,14 @@ class Questions(ABC, Generic[Made]):
         >>> list(s.counts({"grown": "age >= 18", "old": "age >= 65"}, privacy=1).value)
         ['grown', 'old']
         """
-        level, named = self.level(privacy), self._named(conditions)
-        return self.ask(Counts(terms=self.terms, privacy=level, conditions=named, of=of, loss=loss), fresh)
+        named = named_conditions(conditions, self.source)
+        return self._ask(Counts, privacy, None, fresh, conditions=named, of=of, loss=loss)
 
-    @with_own_errors
+    @query_method
     def histogram(
         self,
         column: str | Sequence[str],
-        categories: Any,
+        categories: Values | Sequence[Values] | Mapping[str, Values],
         privacy: Privacy = None,
         *,
         other: str | None = None,
@@ -729,7 +720,7 @@ class Questions(ABC, Generic[Made]):
         of: Of = "rows",
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many rows (or people) each category of one or two columns has; the answer is a dict.
 
         Cells are disjoint, so all of them together spend `privacy` once. Counts are unbiased: noisy whole numbers,
@@ -773,22 +764,14 @@ class Questions(ABC, Generic[Made]):
         >>> list(s.histogram("age", um.bins([0, 18, 65, 120]), privacy=1).value)
         ['[0, 18)', '[18, 65)', '[65, 120)']
         """
-        query = Histogram(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            categories=as_column_categories(column, categories),
-            other=other,
-            where=self.where(where),
-            of=of,
-            loss=loss,
-        )
-        return self.ask(query, fresh)
+        listed = as_column_categories(column, categories)
+        return self._ask(Histogram, privacy, where, fresh, categories=listed, other=other, of=of, loss=loss)
 
-    @with_own_errors
+    @query_method
     def cdf(
         self,
         column: str,
-        edges: Any,
+        edges: Values,
         privacy: Privacy = None,
         *,
         where: Condition = None,
@@ -796,7 +779,7 @@ class Questions(ABC, Generic[Made]):
         monotone: bool = True,
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many rows (or people) have a value at or below each edge; the answer is a dict.
 
         The rows between neighbouring edges are disjoint, so all of them together spend `privacy` once; they get noise
@@ -843,29 +826,20 @@ class Questions(ABC, Generic[Made]):
         >>> list(s.cdf("age", [20, 40, 60, 80], privacy=1).value)
         ['<= 20', '<= 40', '<= 60', '<= 80']
         """
-        query = Cdf(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            edges=edges,
-            where=self.where(where),
-            of=of,
-            monotone=monotone,
-            loss=loss,
-        )
-        return self.ask(query, fresh)
+        parameters = {"column": column, "edges": edges, "of": of, "monotone": monotone, "loss": loss}
+        return self._ask(Cdf, privacy, where, fresh, **parameters)
 
-    @with_own_errors
+    @query_method
     def ranges(
         self,
         column: str,
-        edges: Any,
+        edges: Values,
         privacy: Privacy = None,
         *,
         where: Condition = None,
         of: Of = "rows",
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many rows (or people) have a value between any two of several edges; the answer is a dict.
 
         All ranges together spend `privacy` once. Cells between neighbouring edges are released with noise, or weighted
@@ -907,17 +881,9 @@ class Questions(ABC, Generic[Made]):
         >>> value["[0, 18)"] + value["[18, 65)"] == value["[0, 65)"]
         True
         """
-        query = Ranges(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            edges=edges,
-            where=self.where(where),
-            of=of,
-        )
-        return self.ask(query, fresh)
+        return self._ask(Ranges, privacy, where, fresh, column=column, edges=edges, of=of)
 
-    @with_own_errors
+    @query_method
     def hierarchy(
         self,
         levels: Sequence[str],
@@ -926,7 +892,7 @@ class Questions(ABC, Generic[Made]):
         *,
         where: Condition = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many rows each node of a public hierarchy has, from the total to the finest level; the counts add up.
 
         All levels together spend `privacy` once, split between them as is best for the mean variance of all counts.
@@ -965,11 +931,9 @@ class Questions(ABC, Generic[Made]):
         >>> value["A", ...] + value["B", ...] == value[..., ...]
         True
         """
-        condition = self.where(where)
-        query = HierarchyOf(terms=self.terms, privacy=self.level(privacy), by=keys, levels=levels, where=condition)
-        return self.ask(query, fresh)
+        return self._ask(HierarchyOf, privacy, where, fresh, by=keys, levels=levels)
 
-    @with_own_errors
+    @query_method
     def marginals(
         self,
         keys: Keys,
@@ -978,7 +942,7 @@ class Questions(ABC, Generic[Made]):
         *,
         where: Condition = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many rows each combination of values has, for many sets of columns at once, all tables in agreement.
 
         All tables together spend `privacy` once. A few of them, or tables within them, are released with noise of
@@ -1022,15 +986,13 @@ class Questions(ABC, Generic[Made]):
         >>> whole["Ash", ...] + whole["Briar", ...] == whole[..., ...]
         True
         """
-        where_given = self.where(where)
-        query = Marginals(terms=self.terms, privacy=self.level(privacy), by=keys, tables=of, where=where_given)
-        return self.ask(query, fresh)
+        return self._ask(Marginals, privacy, where, fresh, by=keys, tables=of)
 
-    @with_own_errors
+    @query_method
     def plurality(
         self,
         column: str,
-        candidates: Any,
+        candidates: Values,
         privacy: Privacy = None,
         *,
         where: Condition = None,
@@ -1038,7 +1000,7 @@ class Questions(ABC, Generic[Made]):
         loss: str = "zero-one",
         prior: TallyPrior = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """Which of the candidates most rows name; their order is public and breaks ties; other values do not vote.
 
         Parameters
@@ -1078,24 +1040,15 @@ class Questions(ABC, Generic[Made]):
         >>> s.plurality("age", um.bins([0, 18, 65, 120]), privacy=5).value
         '[18, 65)'
         """
-        query = Plurality(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            candidates=candidates,
-            where=self.where(where),
-            of=of,
-            loss=loss,
-            prior=prior,
-        )
-        return self.ask(query, fresh)
+        parameters = {"column": column, "candidates": candidates, "of": of, "loss": loss, "prior": prior}
+        return self._ask(Plurality, privacy, where, fresh, **parameters)
 
-    @with_own_errors
+    @query_method
     def quantile(
         self,
         column: str,
         q: Number | Sequence[Number],
-        candidates: Any = None,
+        candidates: Values | None = None,
         privacy: Privacy = None,
         *,
         lower: Number | None = None,
@@ -1105,9 +1058,9 @@ class Questions(ABC, Generic[Made]):
         of: Of = "rows",
         loss: str | None = None,
         prior: TallyPrior = None,
-        by: Any = None,
+        by: Keys | None = None,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """The q-quantile of a column (q = 0.5: the median), or several, between public bounds.
 
         The q-quantile is the least value with at least a share q of the rows at or below it, of the column clamped to
@@ -1177,37 +1130,23 @@ class Questions(ABC, Generic[Made]):
         >>> list(s.quantile("age", [0.1, 0.5, 0.9], range(20, 81, 20), privacy=1).value)
         [0.1, 0.5, 0.9]
         """
-        several = not isinstance(q, str | bytes) and hasattr(listed(q), "__len__")
-        many = len(listed(candidates)) if hasattr(listed(candidates), "__len__") else 0
-        bounds = {"lower": lower, "upper": upper, "grid": grid}
-        if prior is not None and loss is None:
-            loss = "absolute"
-        few = candidates is not None and many <= MOST_CANDIDATES
-        by_selection, by_counts = few and loss is not None and not several, few and several and by is None
-        if not by_selection and not by_counts:
-            shares = q if several else [q]
-            return self._ranked(
-                column, shares, not several, candidates, bounds, privacy, where, of, loss, prior, by, fresh
-            )
-        if any(bound is not None for bound in bounds.values()):
-            raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
-        if by_counts:
-            return self._several(column, q, candidates, privacy, where, of, loss, prior, by, fresh)
-        parameters = {
-            "terms": self.terms,
-            "privacy": self.level(privacy),
-            "column": column,
-            "q": q,
-            "candidates": candidates,
-            "where": self.where(where),
-            "of": of,
-            "loss": loss,
-            "prior": prior,
-            "by": by,
-        }
-        return self.ask(Quantile(**parameters), fresh)
+        return self._ask(
+            quantile_query,
+            privacy,
+            where,
+            fresh,
+            column=column,
+            q=q,
+            candidates=candidates,
+            bounds={"lower": lower, "upper": upper, "grid": grid},
+            whole=self._is_whole(column),
+            of=of,
+            loss=loss,
+            prior=prior,
+            by=by,
+        )
 
-    @with_own_errors
+    @query_method
     def clamped(
         self,
         column: str,
@@ -1219,7 +1158,7 @@ class Questions(ABC, Generic[Made]):
         loss: str = "absolute",
         unbiased: bool = False,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many values of a column lie outside lower..upper, so that a sum or mean with this range cuts them.
 
         Parameters
@@ -1248,9 +1187,9 @@ class Questions(ABC, Generic[Made]):
         2
         """
         aggregate = Clamped(column=column, lower=lower, upper=upper)
-        return self.pose(OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, unbiased=unbiased)
+        return self._ask(OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, unbiased=unbiased)
 
-    @with_own_errors
+    @query_method
     def left_out(
         self,
         where: Condition = None,
@@ -1260,7 +1199,7 @@ class Questions(ABC, Generic[Made]):
         loss: str = "absolute",
         unbiased: bool = False,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many people have more rows with a condition than take part in an answer about them.
 
         Where the unit is `um.people(..., rows_each=k)`, at most k rows of every person take part. This says of how
@@ -1298,12 +1237,12 @@ class Questions(ABC, Generic[Made]):
         6
         """
         aggregate = LeftOut(unit=self.terms.unit, up_to=up_to)
-        return self.pose(OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, unbiased=unbiased)
+        return self._ask(OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, unbiased=unbiased)
 
-    @with_own_errors
+    @query_method
     def share_left_out(
         self, where: Condition = None, privacy: Privacy = None, *, loss: str = "absolute", fresh: bool = False
-    ) -> Made:
+    ) -> Result:
         """Of which share of the people rows are dropped, of the people who have rows with a condition.
 
         `left_out` says of how many people; this of how many out of those that there are. How many people lose rows and
@@ -1333,9 +1272,9 @@ class Questions(ABC, Generic[Made]):
         >>> s.share_left_out(privacy=40).value  # one of four
         0.25
         """
-        return self.pose(ShareLeftOut, privacy, where, fresh, loss=loss)
+        return self._ask(ShareLeftOut, privacy, where, fresh, loss=loss)
 
-    @with_own_errors
+    @query_method
     def rows_per_person(
         self,
         where: Condition = None,
@@ -1344,7 +1283,7 @@ class Questions(ABC, Generic[Made]):
         largest: int = DEFAULT_LARGEST,
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """How many people have how many rows with a condition, in bins: 1, 2, ..., 6, 7 to 8, 9 to 10, 11 to 12, ...
 
         All rows are counted, before truncation. A person is in one bin, so all bins together spend `privacy` once, and
@@ -1377,9 +1316,9 @@ class Questions(ABC, Generic[Made]):
         >>> s.rows_per_person(privacy=40, largest=10).value
         {'1': 2, '2': 1, '3': 0, '4': 0, '5': 0, '6': 0, '7 to 8': 0, '9 to 10': 1, 'more than 10': 0}
         """
-        return self.pose(RowsPerPerson, privacy, where, fresh, largest=largest, loss=loss)
+        return self._ask(RowsPerPerson, privacy, where, fresh, largest=largest, loss=loss)
 
-    @with_own_errors
+    @query_method
     def keys(
         self,
         column: str | Sequence[str],
@@ -1388,7 +1327,7 @@ class Questions(ABC, Generic[Made]):
         where: Condition = None,
         keys_each: int = 1,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """Which values a column, or which combinations several columns have: as many as the level allows to show.
 
         A key that n rows (or people) have is shown with the greatest probability that any mechanism of this level shows
@@ -1424,22 +1363,21 @@ class Questions(ABC, Generic[Made]):
         ['LAX', 'ORD']
         """
         by = as_discover(column, keys_each)
-        query = ShownKeys(terms=self.terms, privacy=self.level(privacy), by=by, where=self.where(where))
-        return self.ask(query, fresh)
+        return self._ask(ShownKeys, privacy, where, fresh, by=by)
 
-    @with_own_errors
+    @query_method
     def top(
         self,
         column: str,
         k: int,
-        candidates: Any = None,
+        candidates: Values | None = None,
         privacy: Privacy = None,
         *,
         where: Condition = None,
         of: Of = "rows",
         keys_each: int = 1,
         fresh: bool = False,
-    ) -> Made:
+    ) -> Result:
         """The k most frequent values of a column, the most frequent first.
 
         With a list of candidates the best of two mechanisms names k of them: noise on all counts, or k rounds of
@@ -1484,130 +1422,7 @@ class Questions(ABC, Generic[Made]):
         >>> s.top("dest", 1, ["LAX", "ORD", "SFO"], privacy=3).value
         ['ORD']
         """
-        level, condition = self.level(privacy), self.where(where)
         if candidates is None:
-            by = as_discover(column, keys_each)
-            return self.pose(
-                TopFound, level, where, fresh, aggregate=Count(counted=as_of(of, self.terms.unit)), by=by, k=k
-            )
-        query = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
-        return self.ask(query, fresh)
-
-    def _named(self, conditions: Any) -> dict[str, Where]:
-        """Conditions by name: as they are named, or by their own text."""
-        mapping = isinstance(conditions, Mapping)
-        if not mapping and (isinstance(conditions, str) or not isinstance(conditions, Sequence)):
-            raise InvalidInput(
-                f"conditions is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"]."
-            )
-        wheres = list(conditions.values() if mapping else conditions)
-        if any(where is None for where in wheres):
-            raise InvalidInput(
-                "a condition is None; name the rows it is about, or count all rows with session.count(None)."
-            )
-        built = [self.where(where) for where in wheres]
-        texts = (
-            where.strip() if isinstance(where, str) else str(one) for where, one in zip(wheres, built, strict=True)
-        )
-        names = [plain(name) for name in conditions] if mapping else list(texts)
-        if not all(isinstance(name, str) and name.strip() for name in names):
-            raise InvalidInput("a condition's name is no text; name each by a text, such as {'old': 'age >= 65'}.")
-        if len(set(names)) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise InvalidInput(f"{shown(twice)} is listed twice; list every condition once.")
-        return dict(zip(names, built, strict=True))
-
-    def pose_ratio(
-        self,
-        aggregate: Ratio,
-        privacy: Any,
-        where: Any,
-        loss: str,
-        by: Any,
-        expected_rows: Any,
-        min_rows: int | None,
-        fresh: bool,
-    ) -> Made:
-        """Ask for a ratio of the rows of a condition."""
-        if by is None:
-            require_groups(min_rows)
-            return self.pose(
-                SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss, expected_rows=expected_rows
-            )
-        return self.pose(
-            grouped_by(by),
-            privacy,
-            where,
-            fresh,
-            by=by,
-            aggregate=aggregate,
-            loss=loss,
-            expected_rows=expected_rows,
-            min_rows=min_rows,
-        )
-
-    def _ranked(
-        self,
-        column: str,
-        shares: Any,
-        one: bool,
-        candidates: Any,
-        bounds: dict[str, Any],
-        privacy: Privacy,
-        where: Condition,
-        of: Of,
-        loss: str | None,
-        prior: TallyPrior,
-        by: Any,
-        fresh: bool,
-    ) -> Made:
-        if prior is not None or loss not in (None, "rank"):
-            raise InvalidInput(
-                "quantiles between bounds are made for the fewest rows off: prior and loss are for one quantile among "
-                "up to 200 listed candidates. Leave these out, or list candidates."
-            )
-        if candidates is not None and any(bound is not None for bound in bounds.values()):
-            raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
-        parameters = {
-            "terms": self.terms,
-            "privacy": self.level(privacy),
-            "column": column,
-            "shares": shares,
-            "candidates": candidates,
-            "whole": self.is_whole(column),
-            "one": one,
-            "where": self.where(where),
-            "of": of,
-            "by": by,
-            **bounds,
-        }
-        return self.ask(Ranked(**parameters), fresh)
-
-    def _several(
-        self,
-        column: str,
-        shares: Any,
-        candidates: Any,
-        privacy: Privacy,
-        where: Condition,
-        of: Of,
-        loss: str | None,
-        prior: TallyPrior,
-        by: Any,
-        fresh: bool,
-    ) -> Made:
-        if prior is not None or by is not None or loss not in (None, "absolute"):
-            raise InvalidInput(
-                "several quantiles are read off noisy counts: prior, by and loss are for one of them. Leave these out, "
-                "or ask for one quantile at a time."
-            )
-        query = Quantiles(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            shares=shares,
-            candidates=candidates,
-            where=self.where(where),
-            of=of,
-        )
-        return self.ask(query, fresh)
+            aggregate, by = Count(counted=as_of(of, self.terms.unit)), as_discover(column, keys_each)
+            return self._ask(TopFound, privacy, where, fresh, aggregate=aggregate, by=by, k=k)
+        return self._ask(Top, privacy, where, fresh, column=column, k=k, candidates=candidates, of=of)
