@@ -11,7 +11,7 @@ from utmost.backends import duckdb
 from utmost.backends.opening import open_table
 from utmost.backends.rehearsal import EXTREMES, extreme_keys
 from utmost.errors import InvalidInput
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.types import integer
 from utmost.queries.expressions.values import Expression, literal
 
@@ -28,27 +28,27 @@ def test_what_fails_at_an_extreme_is_refused():
     source = open_table(pyarrow.table({"x": [1, 2, 3]}))
     rows = source.table.select(y=failing(source, source.table["x"]))
     with pytest.raises(InvalidInput, match="cannot be asked this question, whatever the rows"):
-        source.statement(rows.aggregate(y=made.total(rows["y"])))
+        source.statement(rows.aggregate(y=expr.total(rows["y"])))
 
 
 def test_what_a_condition_guards_is_rehearsed_too():
     """No made-up row has the condition, so only a rehearsal that takes it as true comes upon the failure."""
     source = open_table(pyarrow.table({"x": [1, 2, 3], "id": [1, 2, 3]}))
-    guard = made.user_condition(made.compare("=", source.table["id"], literal(123_456_789)))
+    guard = expr.user_condition(expr.compare("=", source.table["id"], literal(123_456_789)))
     assert "123456789" not in EXTREMES
-    rows = source.table.select(y=made.where(guard, failing(source, source.table["x"])))
+    rows = source.table.select(y=expr.where(guard, failing(source, source.table["x"])))
     with pytest.raises(InvalidInput, match="cannot be asked this question"):
-        source.statement(rows.aggregate(y=made.total(rows["y"])))
+        source.statement(rows.aggregate(y=expr.total(rows["y"])))
 
 
 def test_every_branch_that_a_condition_guards_is_rehearsed():
     """Also the second branch of a CASE, which is taken where the first condition is false."""
     source = open_table(pyarrow.table({"x": [1, 2, 3], "id": [1, 2, 3]}))
-    never = made.user_condition(made.compare("=", source.table["id"], literal(123_456_789)))
-    chosen = made.case([(never, literal(0)), (never, failing(source, source.table["x"]))], literal(1))
+    never = expr.user_condition(expr.compare("=", source.table["id"], literal(123_456_789)))
+    chosen = expr.case([(never, literal(0)), (never, failing(source, source.table["x"]))], literal(1))
     rows = source.table.select(y=chosen)
     with pytest.raises(InvalidInput, match="cannot be asked this question"):
-        source.statement(rows.aggregate(y=made.total(rows["y"])))
+        source.statement(rows.aggregate(y=expr.total(rows["y"])))
 
 
 @pytest.mark.parametrize("where", ["id = 17 AND ill", None])
@@ -83,13 +83,13 @@ def test_a_rehearsal_takes_little_time_and_is_done_once():
     many = 20
     with within(0.02 * many):
         for i in range(many):
-            rows = source.table.filter(made.compare(">", source.table["x"], literal(i)))
-            source.statement(rows.aggregate(n=made.count()))
+            rows = source.table.filter(expr.compare(">", source.table["x"], literal(i)))
+            source.statement(rows.aggregate(n=expr.count()))
     assert len(source.rehearsed) == many
     runs = []
     rehearse = duckdb.DuckSource.rehearse
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duckdb.DuckSource, "rehearse", lambda *given: runs.append(1) or rehearse(*given))
         for _ in range(3):
-            source.statement(rows.aggregate(n=made.count()))
+            source.statement(rows.aggregate(n=expr.count()))
     assert not runs

@@ -34,7 +34,7 @@ from utmost.backends.spark_types import KINDS as STORED
 from utmost.backends.spark_types import SEVERAL, extreme_rows, stored_column, type_name
 from utmost.errors import SUSPENDED, AccountSuspended, BudgetSpent, InvalidInput, NotRowWise
 from utmost.queries.contributions import as_grid, distances_to_ends, ones, statement, values
-from utmost.queries.expressions import values as made_of
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.types import integer
 from utmost.queries.expressions.values import Expression
 from utmost.queries.groups import grouped_statement
@@ -142,11 +142,11 @@ def test_infinities_nan_and_null(both):
     """Spark's isnan of null is false, and its NaN equals NaN and is above all."""
     sums = []
     for source in both:
-        infinite = made_of.is_infinite(source.column("x"))
+        infinite = expr.is_infinite(source.column("x"))
         conditions = {
             "infinite": infinite,
             "finite": ~infinite,
-            "nan": ~made_of.compare("=", source.column("x"), source.column("x")),
+            "nan": ~expr.compare("=", source.column("x"), source.column("x")),
             "itself": "x = x",
             "huge": "x >= 1e299",
             "unlike": "x <> 0.5",
@@ -345,9 +345,9 @@ def test_random_expressions_are_computed_as_in_duckdb(stored, ansi, on):
     for source in (opening.open_table(frame), opening.open_table(stored(frame))):
         draw, whole, small = random.Random(20 + on), source.column("whole"), source.column("small")
         several = [random_value(source, draw) for _ in range(20)]
-        several += [whole * small, whole + small, small - whole, made_of.least(whole * 9, small), whole * 7 - small]
-        tests = [made_of.compare(draw.choice("<=>"), value, random_value(source, draw, 1)) for value in several]
-        tests.append(made_of.is_in(whole * whole, [made_of.literal(n * n) for n in (7, 300, 2**31)]))
+        several += [whole * small, whole + small, small - whole, expr.least(whole * 9, small), whole * 7 - small]
+        tests = [expr.compare(draw.choice("<=>"), value, random_value(source, draw, 1)) for value in several]
+        tests.append(expr.is_in(whole * whole, [expr.literal(n * n) for n in (7, 300, 2**31)]))
         found.append(list(how_many(source, tests).values()))
     assert found[0] == found[1]
     columns = Columns(source.spark)
@@ -401,7 +401,7 @@ def test_every_type_at_its_edges(stored, ansi, on):
     for name, most in (("b", 127), ("h", 2**15 - 1), ("k", 2**31 - 1), ("n", 2**39 - 1)):
         part = values(source, name, as_grid(-most, most, 1), None)
         square = part.value * part.value
-        sums = source.table.aggregate(once=made_of.total(part.column), twice=made_of.total(square))
+        sums = source.table.aggregate(once=expr.total(part.column), twice=expr.total(square))
         known = [min(max(n, -most), most) for n in extreme_table()[name].to_pylist() if n is not None]
         with_null = sum(n * n for n in known) + most * most  # least and greatest pass over null
         assert source.execute(source.statement(sums)) == {"once": sum(known), "twice": with_null}
@@ -468,19 +468,17 @@ def test_what_fails_on_some_row_is_refused_before_anything_is_read(either, tmp_p
     session.conf.set("spark.sql.ansi.enabled", "true")
     source = opening.open_table(session.read.parquet(str(tmp_path / "t.parquet")))
     bad, table = failing(source), source.table
-    rare = made_of.user_condition(made_of.compare("=", source.column("n"), made_of.literal(12345)))
+    rare = expr.user_condition(expr.compare("=", source.column("n"), expr.literal(12345)))
     for query in (
-        table.aggregate(c=made_of.total(bad)),
-        table.filter(made_of.user_condition(made_of.compare(">", bad, made_of.literal(0)))).aggregate(
-            c=made_of.count()
-        ),
-        table.aggregate(c=made_of.total(made_of.where(rare, bad, made_of.literal(0)))),
-        table.filter(rare).aggregate(c=made_of.total(bad)),
-        table.filter(rare).select(cell=bad).aggregate(["cell"], c=made_of.count()),
+        table.aggregate(c=expr.total(bad)),
+        table.filter(expr.user_condition(expr.compare(">", bad, expr.literal(0)))).aggregate(c=expr.count()),
+        table.aggregate(c=expr.total(expr.where(rare, bad, expr.literal(0)))),
+        table.filter(rare).aggregate(c=expr.total(bad)),
+        table.filter(rare).select(cell=bad).aggregate(["cell"], c=expr.count()),
     ):
         with pytest.raises(InvalidInput, match="Spark cannot be asked this question, whatever the rows"):
             source.statement(query, labels=("int64",) if len(query.columns) > 1 else ())
-    fine = table.filter(rare).aggregate(c=made_of.count())
+    fine = table.filter(rare).aggregate(c=expr.count())
     assert source.execute(source.statement(fine)) == {"c": 0}
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow
 
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.values import Expression
 from utmost.queries.predicate import as_condition
 
@@ -146,19 +146,19 @@ def as_built(source, condition):
 
 def counted(source, conditions):
     """How many rows have each of some conditions, and how many have neither it nor its contrary, as questions ask."""
-    number = made.clamp(source.table["number"], 0, 999) * 1009 + 1
+    number = expr.clamp(source.table["number"], 0, 999) * 1009 + 1
     columns = {}
     for i, given in enumerate(conditions):
         condition = as_built(source, given)
-        columns[f"a{i}"] = made.where(condition, number, made.literal(0))
-        columns[f"b{i}"] = made.where(~condition, number, made.literal(0))
+        columns[f"a{i}"] = expr.where(condition, number, expr.literal(0))
+        columns[f"b{i}"] = expr.where(~condition, number, expr.literal(0))
     return totals(source, columns)
 
 
 def totals(source, columns):
     """The sums of some columns over all rows."""
     table = source.table.select(**columns)
-    query = table.aggregate(**{name: made.total(table[name]) for name in columns})
+    query = table.aggregate(**{name: expr.total(table[name]) for name in columns})
     return source.execute(source.statement(query))
 
 
@@ -177,5 +177,5 @@ def differing(both, seed, many, at_once=20, types=TYPES, make=random_condition):
 def how_many(source, conditions):
     """How many rows have each condition, in one statement."""
     built = [as_built(source, condition) for condition in conditions]
-    columns = {f"c{i}": made.where(one, made.literal(1), made.literal(0)) for i, one in enumerate(built)}
+    columns = {f"c{i}": expr.where(one, expr.literal(1), expr.literal(0)) for i, one in enumerate(built)}
     return dict(zip(conditions, totals(source, columns).values(), strict=True))

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pyarrow
 
 from utmost.errors import NotRowWise
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 
 WHOLE = (0, 1, -1, 7, -300, 2**31, -(2**31), 2**40, 2**63 - 1, -(2**63), None)
 FLOATS = (0.0, -0.5, 2.5, 1e9, -1e9, 0.1, 1e300, -1e300, 5e-324, math.inf, -math.inf, math.nan, None)
@@ -32,13 +32,13 @@ def start(source, draw):
             lambda: source.column("small"),
             lambda: source.column("whole"),
             lambda: source.column("real"),
-            lambda: made.date_part(source.column("day"), "year"),
-            lambda: made.days_between(source.column("day"), made.literal("2020-01-01")),
-            lambda: made.literal(draw.randrange(-50, 50)),
-            lambda: made.literal(draw.uniform(-9, 9)),
-            lambda: made.clamp(source.column("whole"), low, draw.randrange(0, 2000)),
-            lambda: made.clamp(source.column("real"), low, draw.randrange(0, 2000)),
-            lambda: made.null(source.column("whole").type),
+            lambda: expr.date_part(source.column("day"), "year"),
+            lambda: expr.days_between(source.column("day"), expr.literal("2020-01-01")),
+            lambda: expr.literal(draw.randrange(-50, 50)),
+            lambda: expr.literal(draw.uniform(-9, 9)),
+            lambda: expr.clamp(source.column("whole"), low, draw.randrange(0, 2000)),
+            lambda: expr.clamp(source.column("real"), low, draw.randrange(0, 2000)),
+            lambda: expr.null(source.column("whole").type),
         ]
     )()
 
@@ -49,8 +49,8 @@ def of_whole_numbers(one, other, draw):
             lambda: one + other,
             lambda: one - other,
             lambda: one * other,
-            lambda: made.as_integer_within(one, -(2**15), 2**15 - 1),
-            lambda: made.try_cast(one, draw.choice(["int8", "int64"])),
+            lambda: expr.as_integer_within(one, -(2**15), 2**15 - 1),
+            lambda: expr.try_cast(one, draw.choice(["int8", "int64"])),
         ]
     )()
 
@@ -58,32 +58,32 @@ def of_whole_numbers(one, other, draw):
 def of_floats(one, other, draw):
     return draw.choice(
         [
-            lambda: made.arithmetic(draw.choice(["add", "subtract", "multiply"]), one, other),
-            lambda: made.divide(one, draw.choice([7.0, -0.25])),
-            lambda: made.scale(one, Fraction(3, 7)),
-            lambda: made.negate(one),
-            lambda: made.absolute(one),
-            lambda: made.floor(one),
-            lambda: made.floor(made.clamp(one, -7.5, 7.25)),
-            lambda: made.to_integer(made.floor(made.clamp(one, -1e6, 1e6))),
-            lambda: made.try_cast(one, draw.choice(["int8", "int32", "int64"])),
-            lambda: made.flush_to_zero(one, 1e-3),
+            lambda: expr.arithmetic(draw.choice(["add", "subtract", "multiply"]), one, other),
+            lambda: expr.divide(one, draw.choice([7.0, -0.25])),
+            lambda: expr.scale(one, Fraction(3, 7)),
+            lambda: expr.negate(one),
+            lambda: expr.absolute(one),
+            lambda: expr.floor(one),
+            lambda: expr.floor(expr.clamp(one, -7.5, 7.25)),
+            lambda: expr.to_integer(expr.floor(expr.clamp(one, -1e6, 1e6))),
+            lambda: expr.try_cast(one, draw.choice(["int8", "int32", "int64"])),
+            lambda: expr.flush_to_zero(one, 1e-3),
         ]
     )()
 
 
 def of_any(one, other, draw):
-    bound = made.literal(draw.randrange(-9, 9))
+    bound = expr.literal(draw.randrange(-9, 9))
     return draw.choice(
         [
-            lambda: made.least(one, other),
-            lambda: made.greatest(one, other),
-            lambda: made.least(one, bound),
-            lambda: made.greatest(made.least(one, bound), made.literal(-99)),
-            lambda: made.coalesce(one, other),
-            lambda: made.clamp(one, -70, 30),
-            lambda: made.where(made.compare(">", one, other), other, one),
-            lambda: made.case([(made.compare("<", one, bound), bound), (made.is_null(other), one)], other),
+            lambda: expr.least(one, other),
+            lambda: expr.greatest(one, other),
+            lambda: expr.least(one, bound),
+            lambda: expr.greatest(expr.least(one, bound), expr.literal(-99)),
+            lambda: expr.coalesce(one, other),
+            lambda: expr.clamp(one, -70, 30),
+            lambda: expr.where(expr.compare(">", one, other), other, one),
+            lambda: expr.case([(expr.compare("<", one, bound), bound), (expr.is_null(other), one)], other),
         ]
     )()
 

@@ -11,7 +11,7 @@ import utmost as um
 from utmost.backends import opening
 from utmost.errors import NotRowWise
 from utmost.queries.contributions import as_grid, keep_counted_rows, ones, values, votes, with_ids
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.types import INT64, MOST_ROWS, WIDEST
 
 
@@ -70,22 +70,22 @@ def test_ranges_of_contributions():
         assert (part.column.type.low, part.column.type.high) == (part.least, part.most)
         rows = source.table.select(who=source.column("id"), c=part.column)
         other = source.table.select(other=source.column("id"))
-        same = [made.compare("=", rows["who"], other["other"])]
-        joined = rows.filter(made.is_not_null(rows["c"])).join(other, same, "left").select("c", "other")
+        same = [expr.compare("=", rows["who"], other["other"])]
+        joined = rows.filter(expr.is_not_null(rows["c"])).join(other, same, "left").select("c", "other")
         kind = joined.union(joined).columns["c"]
         assert (kind.low, kind.high) == (part.least, part.most)
-        whole = made.total(joined["c"]).type
+        whole = expr.total(joined["c"]).type
         assert (whole.low, whole.high) == (min(part.least, 0) * MOST_ROWS, max(part.most, 0) * MOST_ROWS)
 
 
 def test_sums_of_sums_are_bounded_as_the_sum_of_all_rows():
     source = opening.open_table(pyarrow.table({"id": ["a", "b"], "n": [1, 2]}))
-    groups = source.table.aggregate(["id"], rows=made.count(), s=made.total(source.table["n"]))
-    assert made.total(groups["s"]).type.high == made.total(source.table["n"]).type.high
-    here = made.compare("=", groups["id"], made.literal("a"))
-    assert made.total(made.where(here, groups["rows"], made.literal(0))).type.high == MOST_ROWS
-    assert made.total(made.where(here, groups["rows"])).type.high == MOST_ROWS
-    assert made.total(made.where(here, groups["rows"], made.literal(1))).type.high == MOST_ROWS**2  # one for each group
+    groups = source.table.aggregate(["id"], rows=expr.count(), s=expr.total(source.table["n"]))
+    assert expr.total(groups["s"]).type.high == expr.total(source.table["n"]).type.high
+    here = expr.compare("=", groups["id"], expr.literal("a"))
+    assert expr.total(expr.where(here, groups["rows"], expr.literal(0))).type.high == MOST_ROWS
+    assert expr.total(expr.where(here, groups["rows"])).type.high == MOST_ROWS
+    assert expr.total(expr.where(here, groups["rows"], expr.literal(1))).type.high == MOST_ROWS**2  # one for each group
     unit = um.people("id", rows_each=2, at_most=9)
     rows = with_ids(source, unit, {"c": values(source, "n", as_grid(0, 5, 1), None).column})
     times = keep_counted_rows(rows, ("c",), 2, b"s" * 32).columns["times"]
@@ -100,4 +100,4 @@ def test_whole_numbers_widen_and_then_are_refused():
     assert square.type.high == WIDEST
     with pytest.raises(NotRowWise, match="128 bits"):
         square + 1
-    assert not (made.clamp(square, *INT64)).type.is_wide
+    assert not (expr.clamp(square, *INT64)).type.is_wide

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from utmost.accounting import Price, cheapest
-from utmost.accounting.account import Filter
+from utmost.accounting.account import Filter, Left
 from utmost.accounting.filters import ZERO, choose
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_rational
@@ -27,7 +27,7 @@ from utmost.queries.questions.question import require_reachable
 from utmost.solution.card import card
 
 if TYPE_CHECKING:
-    from utmost.queries.session import Session
+    from utmost.queries.budgeted_queries import BudgetedQueries
 
 CLOSE, ROUGHLY = 1e-3, 0.03
 """Relative tolerances of a batch made for a budget: of its price, or of its errors, since prices jump; and a coarser
@@ -117,7 +117,7 @@ class Allotment:
     price: Price
     targets: tuple[Target, ...]
     fits: bool
-    session: Session = field(repr=False)
+    session: BudgetedQueries = field(repr=False)
 
     def ask(self, *, fresh: bool = False) -> list[Answer]:
         """Ask all of them, as one batch at `price`: what `session.batch` does.
@@ -159,47 +159,48 @@ class Allotment:
         return card(str(self))
 
 
-def allot(session: Session, targets: Any, level: Any, budget: Any, delta: Any) -> Allotment:
+def allot(session: BudgetedQueries, targets: Any, level: Any, budget: Any, delta: Any) -> Allotment:
     """What `Session.allot` does."""
     target_by_plan = _as_targets(session, targets, level)
-    filter = session.account.filter
-    share = _left_delta(session, delta)
+    left = session.left
+    filter, share = left.filter, _left_delta(left, delta)
     if budget is None:
-        return _made(session, target_by_plan, cheapest(Search(filter).alternatives(target_by_plan), filter, share))
+        price = cheapest(Search(filter).alternatives(target_by_plan), filter, share)
+        return _allotment(session, left, target_by_plan, price)
     inner = _inner_filter(filter, budget)
     if inner.name == "basic" and share is not None:
         share = min(share, Fraction(inner.limits[1].rational))
-    return _made(session, *_scaled(target_by_plan, inner, share if inner.name == "basic" else None))
+    return _allotment(session, left, *_scaled(target_by_plan, inner, share if inner.name == "basic" else None))
 
 
-def price(session: Session, plans: Sequence[Plan], delta: Any) -> Price:
+def price(session: BudgetedQueries, plans: Sequence[Plan], delta: Any) -> Price:
     """What `Session.price` does."""
     if not isinstance(plans, Sequence) or isinstance(plans, str) or not plans:
         raise InvalidInput(f"the plans are {shown(plans)}; give a list, such as [s.plan.count('age >= 65', 0.1), ...].")
     levels = [_as_plan(session, plan).privacy for plan in plans]
-    cost = cheapest(levels, session.account.filter, _left_delta(session, delta))
-    return replace(cost, fits=_fits(session, cost))
+    left = session.left
+    cost = cheapest(levels, left.filter, _left_delta(left, delta))
+    return replace(cost, fits=_fits(left, cost))
 
 
-def _made(session: Session, targets: Mapping[Plan, Target], price: Price) -> Allotment:
+def _allotment(session: BudgetedQueries, left: Left, targets: Mapping[Plan, Target], price: Price) -> Allotment:
     plans = tuple(
         replace(plan, question=plan.question.at(privacy)) for plan, privacy in zip(targets, price.levels, strict=True)
     )
-    fits = _fits(session, price)
+    fits = _fits(left, price)
     return Allotment(plans, replace(price, fits=fits), tuple(targets.values()), fits, session)
 
 
-def _fits(session: Session, price: Price) -> bool:
-    filter = session.account.filter
-    return filter.allows([session.left.spent, tuple(price.cost.get(name, ZERO) for name in filter.resources)])
+def _fits(left: Left, price: Price) -> bool:
+    """Whether what is left of a budget pays a price."""
+    return left.filter.allows([left.spent, tuple(price.cost.get(name, ZERO) for name in left.filter.resources)])
 
 
-def _left_delta(session: Session, delta: Any) -> Any:
+def _left_delta(left: Left, delta: Any) -> Any:
     """The delta that a batch may use: as given, or all that is left; None for budgets that need none."""
-    filter = session.account.filter
-    if delta is not None or filter.name != "basic":
+    if delta is not None or left.filter.name != "basic":
         return delta
-    return max(Fraction(0), Fraction(filter.limits[1].rational) - Fraction(session.left.spent[1].rational))
+    return max(Fraction(0), Fraction(left.filter.limits[1].rational) - Fraction(left.spent[1].rational))
 
 
 def _inner_filter(filter: Filter, budget: Any) -> Filter:
@@ -218,7 +219,7 @@ def _inner_filter(filter: Filter, budget: Any) -> Filter:
 # ---- targets ----
 
 
-def _as_targets(session: Session, targets: Any, level: Any) -> dict[Plan, Target]:
+def _as_targets(session: BudgetedQueries, targets: Any, level: Any) -> dict[Plan, Target]:
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidInput(f"the targets are {shown(targets)}; for each plan {A_TARGET}")
     target_by_plan = {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
@@ -228,7 +229,7 @@ def _as_targets(session: Session, targets: Any, level: Any) -> dict[Plan, Target
     return target_by_plan
 
 
-def _as_plan(session: Session, plan: Any) -> Plan:
+def _as_plan(session: BudgetedQueries, plan: Any) -> Plan:
     if not isinstance(plan, Plan):
         raise InvalidInput(f"{shown(plan)} is no plan; make one, such as s.plan.count('age >= 65', privacy=1).")
     if plan.source is not session.source:

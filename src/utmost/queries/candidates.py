@@ -23,7 +23,7 @@ from utmost.exact import as_literal, as_plain, as_rational, show_rational
 from utmost.queries.arguments import listed, plain
 from utmost.queries.cells import EXACT, Cells, even_places, places
 from utmost.queries.contributions import number_column
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.values import Expression
 
@@ -90,7 +90,7 @@ class Candidates:
 
     def cells(self, source: Source, column: str) -> Cells:
         """A cell for every candidate: the rows nearest to it; null and NaN are in no cell."""
-        value = made.to_float(number_column(source, column))
+        value = expr.to_float(number_column(source, column))
 
         def number(table: Relation) -> Expression:
             x = table["key0"]
@@ -98,7 +98,7 @@ class Candidates:
                 place = even_places(x, *self._halfway, self.size - 1, "below")
             else:
                 place = places(x, tuple(self._cut(i) for i in range(self.size - 1)), at_edge="below")
-            return made.where(made.is_not_null(x), place)
+            return expr.where(expr.is_not_null(x), place)
 
         return Cells({"key0": value}, number, self.size)
 

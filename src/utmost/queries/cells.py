@@ -28,7 +28,7 @@ from utmost.exact import as_rational
 from utmost.queries.arguments import listed, plain
 from utmost.queries.bins import Bins
 from utmost.queries.contributions import is_truncated, keep_counted_rows, number_column, with_ids
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.types import BOOLEAN, UINT64, Type, integer
 from utmost.queries.expressions.values import Expression, literal, nearest_single, null
@@ -71,14 +71,14 @@ def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, wh
     rows = with_ids(source, unit, cells.keys, where, secret)
     counts: Relation
     if unit.id is None:
-        groups = rows.aggregate(list(cells.keys), rows=made.count())
+        groups = rows.aggregate(list(cells.keys), rows=expr.count())
         placed = groups.select("rows", cell=cells.number(groups))
         counts = placed.aggregate(
-            ["cell"], rows=made.total(placed["rows"])
+            ["cell"], rows=expr.total(placed["rows"])
         )  # grouped, so that the cell is computed once
         return source.statement(counts.aggregate(**_in_columns(counts, cells.size)))
     placed = rows.select("who", cell=cells.number(rows))
-    counts = _counts_of_people(placed.filter(made.is_not_null(placed["cell"])), unit, rows_each, secret)
+    counts = _counts_of_people(placed.filter(expr.is_not_null(placed["cell"])), unit, rows_each, secret)
     return source.statement(counts.aggregate(**_in_columns(counts, cells.size)))
 
 
@@ -89,14 +89,14 @@ def tally_groups(source: Source, unit: Unit, rows_each: int, cells: Cells, where
     rows = with_ids(source, unit, cells.keys, where, secret)
     cell_counts: Relation
     if unit.id is None:
-        groups = rows.aggregate(list(cells.keys), rows=made.count())
+        groups = rows.aggregate(list(cells.keys), rows=expr.count())
         placed = groups.select("rows", cell=cells.number(groups))
-        in_cells = placed.filter(made.is_not_null(placed["cell"]))
-        cell_counts = in_cells.aggregate(["cell"], rows=made.total(in_cells["rows"]))
+        in_cells = placed.filter(expr.is_not_null(placed["cell"]))
+        cell_counts = in_cells.aggregate(["cell"], rows=expr.total(in_cells["rows"]))
     else:
         placed = rows.select("who", cell=cells.number(rows))
-        cell_counts = _counts_of_people(placed.filter(made.is_not_null(placed["cell"])), unit, rows_each, secret)
-    counts = cell_counts.select("cell", rows=made.least(cell_counts["rows"], literal(MOST_COUNT)))
+        cell_counts = _counts_of_people(placed.filter(expr.is_not_null(placed["cell"])), unit, rows_each, secret)
+    counts = cell_counts.select("cell", rows=expr.least(cell_counts["rows"], literal(MOST_COUNT)))
     nothing = pyarrow.table({"dimension": np.zeros(1, dtype=np.int64), "place": np.zeros(1, dtype=np.int64)})
     return source.statement(counts, nothing, cells.size)
 
@@ -105,27 +105,27 @@ def people_in_first_cell(source: Source, unit: Unit, cells: Cells) -> Statement:
     """The number of people whose first cell with a row is this one: every person is in at most one cell."""
     rows = with_ids(source, unit, cells.keys)
     every = rows.select("who", cell=cells.number(rows))
-    placed = every.filter(made.is_not_null(every["cell"]))
-    first = placed.extend(first=made.least_over(placed["cell"], [placed["who"]]))
-    people = first.aggregate(["who", "first"], rows=made.count())
-    counts: Relation = people.select(cell=people["first"]).aggregate(["cell"], rows=made.count())
+    placed = every.filter(expr.is_not_null(every["cell"]))
+    first = placed.extend(first=expr.least_over(placed["cell"], [placed["who"]]))
+    people = first.aggregate(["who", "first"], rows=expr.count())
+    counts: Relation = people.select(cell=people["first"]).aggregate(["cell"], rows=expr.count())
     return source.statement(counts.aggregate(**_in_columns(counts, cells.size)))
 
 
 def _counts_of_people(inside: Relation, unit: Unit, rows_each: int, secret: bytes) -> Relation:
     """The number of rows in each cell, with at most `rows_each` rows of each person."""
     if is_truncated(unit, rows_each):
-        return inside.aggregate(["cell"], rows=made.count())
+        return inside.aggregate(["cell"], rows=expr.count())
     weighted = keep_counted_rows(inside, ("cell",), rows_each, secret)
-    return weighted.aggregate(["cell"], rows=made.total(weighted["times"]))
+    return weighted.aggregate(["cell"], rows=expr.total(weighted["times"]))
 
 
 def _in_columns(counts: Relation, size: int) -> dict[str, Expression]:
     """The count of every cell as a column of its own."""
 
     def of(cell: int) -> Expression:
-        here = made.compare("=", counts["cell"], literal(cell))
-        return made.total(made.where(here, counts["rows"], literal(0)))
+        here = expr.compare("=", counts["cell"], literal(cell))
+        return expr.total(expr.where(here, counts["rows"], literal(0)))
 
     return {f"c{i}": of(i) for i in range(size)}
 
@@ -157,10 +157,10 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
             default = literal(base - 1) if other else null(CELL)
             if isinstance(categories, Bins):
                 place = bin_number(table[name], values)
-                place = made.coalesce(place, default) if other else place
+                place = expr.coalesce(place, default) if other else place
             else:
-                tests = [(made.compare("=", table[name], value), literal(i)) for i, value in enumerate(values)]
-                place = made.case(tests, default)
+                tests = [(expr.compare("=", table[name], value), literal(i)) for i, value in enumerate(values)]
+                place = expr.case(tests, default)
             cell = place if cell is None else cell * base + place
         assert cell is not None
         return cell
@@ -202,7 +202,7 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
         raise InvalidInput(TWICE.format(repr(column)))
     kind = str(*kinds)
     if value.type.undeclared:
-        value = value if kind == "text" else made.try_cast(value, {"number": "float64", "boolean": "boolean"}[kind])
+        value = value if kind == "text" else expr.try_cast(value, {"number": "float64", "boolean": "boolean"}[kind])
     elif ("number" if value.type.is_number else value.type.kind) != kind:
         raise InvalidInput(
             f"column {column!r} holds {value.type}, and its categories are of another kind; give categories as they "
@@ -263,7 +263,7 @@ def condition_cells(source: Source, wheres: Sequence[Any], complete: bool = Fals
     conditions = [as_condition(where, source) for where in wheres]
     branches = [(condition, literal(i)) for i, condition in enumerate(conditions[:-1] if complete else conditions)]
     last = literal(len(wheres) - 1) if complete else null(CELL)
-    return Cells({"key0": made.case(branches, last)}, lambda table: table["key0"], len(wheres))
+    return Cells({"key0": expr.case(branches, last)}, lambda table: table["key0"], len(wheres))
 
 
 def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
@@ -276,8 +276,8 @@ def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
 
     def number(table: Relation) -> Expression:
         x = table["key0"]
-        inside = made.compare("<=", x, literal(cuts[-1]))
-        return made.where(inside, places(x, cuts[:-1], at_edge="below"))
+        inside = expr.compare("<=", x, literal(cuts[-1]))
+        return expr.where(inside, places(x, cuts[:-1], at_edge="below"))
 
     return Cells({"key0": value}, number, len(cuts))
 
@@ -287,11 +287,11 @@ def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
 
     Halfway between two values, a row belongs to the lower one.
     """
-    value = made.to_float(number_column(source, column))
+    value = expr.to_float(number_column(source, column))
     cuts = tuple(low / 2 + high / 2 for low, high in pairwise(values))
 
     def number(table: Relation) -> Expression:
-        return made.where(made.is_not_null(table["key0"]), places(table["key0"], cuts, at_edge="below"))
+        return expr.where(expr.is_not_null(table["key0"]), places(table["key0"], cuts, at_edge="below"))
 
     return Cells({"key0": value}, number, len(values))
 
@@ -300,13 +300,13 @@ def bin_column(source: Source, column: str, edges: Sequence[float]) -> tuple[Exp
     """A numeric column as floats, and edges to compare it with, rounded to 32 bits if the column has 32."""
     value = number_column(source, column)
     cuts = tuple(nearest_single(edge) if value.type.single else float(edge) for edge in edges)
-    return made.to_float(value), cuts
+    return expr.to_float(value), cuts
 
 
 def bin_number(value: Expression, cuts: tuple[float, ...]) -> Expression:
     """The index of the bin [first, second), [second, third), ... of a value; null outside of all bins."""
-    inside = made.compare(">=", value, literal(cuts[0])) & made.compare("<", value, literal(cuts[-1]))
-    return made.where(inside, places(value, cuts[1:-1], at_edge="above"))
+    inside = expr.compare(">=", value, literal(cuts[0])) & expr.compare("<", value, literal(cuts[-1]))
+    return expr.where(inside, places(value, cuts[1:-1], at_edge="above"))
 
 
 def places(x: Expression, cuts: tuple[float, ...], at_edge: Literal["above", "below"]) -> Expression:
@@ -329,7 +329,7 @@ def places(x: Expression, cuts: tuple[float, ...], at_edge: Literal["above", "be
         if low == high:
             return literal(low)
         middle = (low + high) // 2
-        return made.where(before(literal(cuts[middle])), among(low, middle), among(middle + 1, high))
+        return expr.where(before(literal(cuts[middle])), among(low, middle), among(middle + 1, high))
 
     return among(0, len(cuts))
 
@@ -346,18 +346,18 @@ def even_places(
 
     first, last = literal(lowest), literal(highest)
     # The guess is wrong by one at most, and the cuts are the nearest floats of the quotients, as they were given.
-    inner = made.flush_to_zero(made.clamp(x, lowest, highest), step / scale * 1e-9)
-    above = made.arithmetic("subtract", inner, first)
-    guess = made.floor(made.arithmetic("multiply", above, literal(scale / step)))
+    inner = expr.flush_to_zero(expr.clamp(x, lowest, highest), step / scale * 1e-9)
+    above = expr.arithmetic("subtract", inner, first)
+    guess = expr.floor(expr.arithmetic("multiply", above, literal(scale / step)))
 
     def cut(place: Expression) -> Expression:
-        whole = made.arithmetic("add", literal(float(start)), made.arithmetic("multiply", place, literal(float(step))))
-        return made.divide(whole, float(scale))
+        whole = expr.arithmetic("add", literal(float(start)), expr.arithmetic("multiply", place, literal(float(step))))
+        return expr.divide(whole, float(scale))
 
-    upper = cut(made.arithmetic("add", guess, literal(1.0)))
-    more = made.case([(before(cut(guess)), literal(0.0)), (before(upper), literal(1.0))], literal(2.0))
-    exact = made.to_integer(made.clamp(made.arithmetic("add", guess, more), 0.0, float(many)))
-    return made.case([(before(first), literal(0)), (before(last), exact)], literal(many))
+    upper = cut(expr.arithmetic("add", guess, literal(1.0)))
+    more = expr.case([(before(cut(guess)), literal(0.0)), (before(upper), literal(1.0))], literal(2.0))
+    exact = expr.to_integer(expr.clamp(expr.arithmetic("add", guess, more), 0.0, float(many)))
+    return expr.case([(before(first), literal(0)), (before(last), exact)], literal(many))
 
 
 @lru_cache(maxsize=256)

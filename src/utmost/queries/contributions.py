@@ -35,7 +35,7 @@ from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
 from utmost.queries.arguments import Neighbours
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.types import INT64, integer
 from utmost.queries.expressions.values import Expression, literal
@@ -87,22 +87,12 @@ class Contribution:
     @property
     def column(self) -> Expression:
         """The value, null where the row takes no part."""
-        return self.value if self.taking_part is None else made.where(self.taking_part, self.value)
+        return self.value if self.taking_part is None else expr.where(self.taking_part, self.value)
 
     @property
     def is_count(self) -> bool:
         """Whether every row that takes part adds 1."""
         return self.least == self.most == 1
-
-    def sensitivity(self, neighbours: Neighbours, rows_each: int) -> int:
-        """The sensitivity of the sum to one unit."""
-        if neighbours == "add-remove":
-            return rows_each * max(abs(self.least), abs(self.most))
-        return rows_each * (max(self.most, 0) - min(self.least, 0))
-
-    def range(self, units: int, rows_each: int) -> tuple[int, int]:
-        """Bounds on the sum over at most so many units."""
-        return units * rows_each * min(self.least, 0), units * rows_each * max(self.most, 0)
 
 
 def digits_for(most: int, rows: int) -> int:
@@ -126,7 +116,7 @@ def _digit(part: Contribution, place: int, is_highest: bool) -> Contribution:
     def above(bits: int) -> Expression:
         if not bits:
             return part.value
-        return made.to_integer(made.floor(made.divide(made.to_float(part.value), float(2**bits))))
+        return expr.to_integer(expr.floor(expr.divide(expr.to_float(part.value), float(2**bits))))
 
     value, base = above(DIGIT * place), 2**DIGIT
     if is_highest:
@@ -152,7 +142,7 @@ def ones(source: Source, where: Any) -> Contribution:
 def votes(source: Source, where: Any) -> Contribution:
     """The contribution of a vote: 1 where the condition is true, -1 where it is false, none where it is unknown."""
     condition = as_condition(where, source)
-    return Contribution(made.is_not_null(condition), made.where(condition, literal(1), literal(-1)), -1, 1)
+    return Contribution(expr.is_not_null(condition), expr.where(condition, literal(1), literal(-1)), -1, 1)
 
 
 @dataclass(frozen=True)
@@ -252,23 +242,23 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     """A column clamped and rounded (half up) to a grid, in steps; null, NaN and infinities take no part."""
     value = number_column(source, column)
     within = INT64[0] <= grid.lower and grid.upper <= INT64[1]
-    present = made.is_not_null(value)
+    present = expr.is_not_null(value)
     if value.type.kind == "integer" and grid.step.denominator == 1 and within:
-        value = made.greatest(made.least(value, literal(int(grid.upper))), literal(int(grid.lower)))
+        value = expr.greatest(expr.least(value, literal(int(grid.upper))), literal(int(grid.lower)))
     else:
-        value = made.to_float(value)
-        present = present & ~made.is_infinite(value)
-        value = made.greatest(made.least(value, literal(float(grid.upper))), literal(float(grid.lower)))
+        value = expr.to_float(value)
+        present = present & ~expr.is_infinite(value)
+        value = expr.greatest(expr.least(value, literal(float(grid.upper))), literal(float(grid.lower)))
     if value.type.kind == "integer" and grid.step == 1:
         steps = value
     else:  # values far below a step are flushed to 0 before the division, and would be rounded to 0 anyway
-        fine = made.to_float(value)
-        fine = fine if grid.step.numerator == 1 else made.flush_to_zero(fine, float(grid.step) * 1e-6)
-        half = made.arithmetic("add", made.scale(fine, 1 / grid.step), literal(0.5))
-        steps = made.to_integer(made.floor(half))
+        fine = expr.to_float(value)
+        fine = fine if grid.step.numerator == 1 else expr.flush_to_zero(fine, float(grid.step) * 1e-6)
+        half = expr.arithmetic("add", expr.scale(fine, 1 / grid.step), literal(0.5))
+        steps = expr.to_integer(expr.floor(half))
     least, most = int(grid.lower / grid.step), int(grid.upper / grid.step)
     if not (least <= steps.type.low and steps.type.high <= most):  # rounding may go beyond the ends
-        steps = made.greatest(made.least(steps, literal(most)), literal(least))
+        steps = expr.greatest(expr.least(steps, literal(most)), literal(least))
     offset = int(grid.origin / grid.step)
     steps = steps - offset if offset else steps
     taking_part = present if where is None else as_condition(where, source) & present
@@ -283,9 +273,9 @@ def distances_to_ends(source: Source, column: str, grid: Grid, where: Any) -> tu
 
 def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     """1 for every value outside the range of a grid; null, NaN and infinities are no values."""
-    value = made.to_float(number_column(source, column))
-    beyond = made.compare("<", value, literal(float(grid.lower))) | made.compare(">", value, literal(float(grid.upper)))
-    out = made.is_not_null(value) & ~made.is_infinite(value) & beyond
+    value = expr.to_float(number_column(source, column))
+    beyond = expr.compare("<", value, literal(float(grid.lower))) | expr.compare(">", value, literal(float(grid.upper)))
+    out = expr.is_not_null(value) & ~expr.is_infinite(value) & beyond
     return Contribution(out if where is None else as_condition(where, source) & out, literal(1), 1, 1)
 
 
@@ -293,9 +283,9 @@ def people_with_any(source: Source, unit: Unit, contributions: Mapping[str, Cont
     """For each contribution, the number of people with a row that takes part; a person may count in several."""
     rows = with_ids(source, unit, {name: part.column for name, part in contributions.items()})
     rows = rows.filter(any_not_null(rows, list(contributions)))
-    counts = rows.aggregate(["who"], **{name: made.count(rows[name]) for name in contributions})
-    people: Relation = counts.select(**{name: made.clamp(counts[name], 0, 1) for name in contributions})
-    return source.statement(people.aggregate(**{name: made.total(people[name]) for name in contributions}))
+    counts = rows.aggregate(["who"], **{name: expr.count(rows[name]) for name in contributions})
+    people: Relation = counts.select(**{name: expr.clamp(counts[name], 0, 1) for name in contributions})
+    return source.statement(people.aggregate(**{name: expr.total(people[name]) for name in contributions}))
 
 
 def people_with_more(
@@ -311,14 +301,14 @@ def people_with_more(
         rows: Relation = dropped_rows_of(source, unit, secret)
         rows = rows if where is None else rows.filter(as_condition(where, source))
         bound: int = 0
-        more: Relation = rows.select(who=rows[str(unit.id)]).aggregate(["who"], rows=made.count())
+        more: Relation = rows.select(who=rows[str(unit.id)]).aggregate(["who"], rows=expr.count())
     else:
-        bound, people = unit.rows_each, with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
-        more = people.filter(made.compare(">", people["rows"], literal(bound)))
+        bound, people = unit.rows_each, with_ids(source, unit, {}, where).aggregate(["who"], rows=expr.count())
+        more = people.filter(expr.compare(">", people["rows"], literal(bound)))
     if up_to is None:
-        return more.aggregate(**{name: made.count()})
-    beyond = made.clamp(more["rows"] - bound, 0, up_to)
-    return more.aggregate(**{name: made.total(beyond)})
+        return more.aggregate(**{name: expr.count()})
+    beyond = expr.clamp(more["rows"] - bound, 0, up_to)
+    return more.aggregate(**{name: expr.total(beyond)})
 
 
 def people_by_loss(source: Source, unit: Unit, where: Any, names: tuple[str, str], secret: bytes) -> Statement:
@@ -335,13 +325,13 @@ def people_by_loss(source: Source, unit: Unit, where: Any, names: tuple[str, str
             for rows, flag in ((truncated_table(source, unit, secret), 0), (dropped_rows_of(source, unit, secret), 1))
         )
         rows = kept_rows.union(dropped_rows)
-        people: Relation = rows.aggregate(["who"], lost=made.total(rows["lost"]))
+        people: Relation = rows.aggregate(["who"], lost=expr.total(rows["lost"]))
     else:
-        row_counts = with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
+        row_counts = with_ids(source, unit, {}, where).aggregate(["who"], rows=expr.count())
         people = row_counts.select("who", lost=row_counts["rows"] - unit.rows_each)
-    loses = made.compare(">", people["lost"], literal(0))
-    numbers = {names[0]: made.where(loses, literal(1), literal(0)), names[1]: made.where(loses, literal(0), literal(1))}
-    return source.statement(people.aggregate(**{name: made.total(number) for name, number in numbers.items()}))
+    loses = expr.compare(">", people["lost"], literal(0))
+    numbers = {names[0]: expr.where(loses, literal(1), literal(0)), names[1]: expr.where(loses, literal(0), literal(1))}
+    return source.statement(people.aggregate(**{name: expr.total(number) for name, number in numbers.items()}))
 
 
 def with_ids(
@@ -358,7 +348,7 @@ def with_ids(
     if unit.id is None:
         return table.select(**columns)
     rows = table.select(who=source.column(unit.id), **columns)
-    return rows.filter(made.is_not_null(rows["who"]))
+    return rows.filter(expr.is_not_null(rows["who"]))
 
 
 def number_column(source: Source, column: str) -> Expression:
@@ -367,7 +357,7 @@ def number_column(source: Source, column: str) -> Expression:
         return as_number(column, source)
     value = source.column(column)
     if value.type.undeclared:
-        return made.try_cast(value, "float64")
+        return expr.try_cast(value, "float64")
     if not value.type.is_number:
         raise InvalidInput(
             f"column {column!r} holds {value.type}, not numbers; open the table with types={{{column!r}: float}}."
@@ -405,9 +395,9 @@ def query(
     if is_truncated(unit, rows_each):
         return table.aggregate(**_sums(table, contributions, rests))
     if alone:  # all rows of a person contribute 1
-        people = table.aggregate(["who"], rows=made.count())
-        counts = made.least(people["rows"], literal(rows_each))
-        return people.aggregate(**{name: made.total(counts) for name in contributions})
+        people = table.aggregate(["who"], rows=expr.count())
+        counts = expr.least(people["rows"], literal(rows_each))
+        return people.aggregate(**{name: expr.total(counts) for name in contributions})
     if rows_each * max(max(abs(part.least), abs(part.most)) for part in contributions.values()) >= LARGEST:
         kept_rows = keep_rows(table, tuple(columns), rows_each, secret)  # a value times its rows might not fit
         return kept_rows.aggregate(**_sums(kept_rows, contributions, rests))
@@ -418,7 +408,7 @@ def query(
 def count_rows(source: Source, condition: Expression | None, name: str) -> Relation:
     """The number of rows that satisfy a condition (None: all rows), where each row is a unit."""
     rows: Relation = source.table if condition is None else source.table.filter(condition)
-    return rows.aggregate(**{name: made.count()})
+    return rows.aggregate(**{name: expr.count()})
 
 
 def is_truncated(unit: Unit, rows_each: int) -> bool:
@@ -428,7 +418,7 @@ def is_truncated(unit: Unit, rows_each: int) -> bool:
 
 def any_not_null(table: Relation, names: Sequence[str]) -> Expression:
     """Whether at least one of several columns is not null."""
-    return made.any_of(*(made.is_not_null(table[name]) for name in names))
+    return expr.any_of(*(expr.is_not_null(table[name]) for name in names))
 
 
 def _sums(
@@ -444,7 +434,7 @@ def _sums(
     """
 
     def total(column: Expression) -> Expression:
-        return made.total(column if times is None else column * times)
+        return expr.total(column if times is None else column * times)
 
     sums: dict[str, Expression] = {}
     summands = {name: part for name, part in contributions.items() if not part.is_count and rests[name] is None}
@@ -452,10 +442,10 @@ def _sums(
         same_rows = [other for other, other_part in summands.items() if other_part.taking_part is part.taking_part]
         rest = rests[name]
         if rest is not None:
-            whole = made.where(made.is_not_null(table[rest]), literal(part.most))
+            whole = expr.where(expr.is_not_null(table[rest]), literal(part.most))
             sums[name] = total(whole) - total(table[rest])
         elif part.is_count and same_rows and times is None:
-            sums[name] = made.count(table[same_rows[0]])
+            sums[name] = expr.count(table[same_rows[0]])
         else:
             sums[name] = total(table[name])
     return sums
@@ -471,44 +461,44 @@ def keep_counted_rows(table: Relation, names: tuple[str, ...], rows_each: int, s
     clamped to 0..k, so no more than k rows are kept in any case. Each row is read once, and only distinct rows are
     hashed.
     """
-    distinct = table.aggregate(["who", *names], alike=made.count())
+    distinct = table.aggregate(["who", *names], alike=expr.count())
     order = [distinct[name] for name in names]
     ranked = distinct.extend(
-        upto=made.sum_over(distinct["alike"], [distinct["who"]], order),
-        many=made.sum_over(distinct["alike"], [distinct["who"]]),
+        upto=expr.sum_over(distinct["alike"], [distinct["who"]], order),
+        many=expr.sum_over(distinct["alike"], [distinct["who"]]),
     )
-    crowded = made.compare(">", ranked["many"], literal(rows_each))
-    hashed = ranked.extend(key=made.where(crowded, _keyed_hash(secret, ranked["who"])))
+    crowded = expr.compare(">", ranked["many"], literal(rows_each))
+    hashed = ranked.extend(key=expr.where(crowded, _keyed_hash(secret, ranked["who"])))
     rows = hashed.extend(start=_as_fraction(hashed["key"]))  # in a separate subquery, so that it is computed once
     part = _kept_up_to(rows, rows["upto"], rows_each) - _kept_up_to(rows, rows["upto"] - rows["alike"], rows_each)
-    times = made.where(made.compare(">", rows["many"], literal(rows_each)), part, rows["alike"])
-    return rows.extend(times=made.clamp(times, 0, rows_each))
+    times = expr.where(expr.compare(">", rows["many"], literal(rows_each)), part, rows["alike"])
+    return rows.extend(times=expr.clamp(times, 0, rows_each))
 
 
 def _keyed_hash(secret: bytes, *texts: Expression) -> Expression:
     """A keyed hash of values in hexadecimal; of texts only the beginnings, ties being broken by the columns."""
     parts = [literal(secret.hex())]
     for text in texts:
-        short = made.substring(text, 1, MOST_HASHED // len(texts)) if text.type.kind == "text" else made.as_text(text)
+        short = expr.substring(text, 1, MOST_HASHED // len(texts)) if text.type.kind == "text" else expr.as_text(text)
         parts += [literal("|"), short]
-    return made.md5(made.concatenate(*parts))
+    return expr.md5(expr.concatenate(*parts))
 
 
 def _as_fraction(key: Expression) -> Expression:
     """A hash in hexadecimal as a number in [0, 1)."""
     number = literal(0)
     for i in range(DIGITS):
-        number = number * 16 + (made.position_in(HEX, made.substring(key, i + 1, 1)) - 1)
-    return made.divide(made.clamp(made.to_float(number), 0.0, 16.0**DIGITS - 1), 16.0**DIGITS)
+        number = number * 16 + (expr.position_in(HEX, expr.substring(key, i + 1, 1)) - 1)
+    return expr.divide(expr.clamp(expr.to_float(number), 0.0, 16.0**DIGITS - 1), 16.0**DIGITS)
 
 
 def _kept_up_to(rows: Relation, reached: Expression, rows_each: int) -> Expression:
     """How many of a person's first `reached` rows are kept, by `many` and `start`: monotone, from 0 to `rows_each`."""
-    share = made.divide(
-        made.arithmetic("multiply", made.to_float(reached), literal(float(rows_each))), made.to_float(rows["many"])
+    share = expr.divide(
+        expr.arithmetic("multiply", expr.to_float(reached), literal(float(rows_each))), expr.to_float(rows["many"])
     )
-    whole = made.floor(made.arithmetic("add", share, rows["start"]))
-    return made.to_integer(made.clamp(whole, 0.0, float(rows_each)))
+    whole = expr.floor(expr.arithmetic("add", share, rows["start"]))
+    return expr.to_integer(expr.clamp(whole, 0.0, float(rows_each)))
 
 
 def keep_rows(
@@ -540,10 +530,10 @@ def keep_rows(
     hashed : bool
         Whether to keep the rows with the least hashes also where all columns are integers.
     """
-    people = table.aggregate(["who"], many=made.count())
-    crowded = people.filter(made.compare(">", people["many"], literal(rows_each)))
+    people = table.aggregate(["who"], many=expr.count())
+    crowded = people.filter(expr.compare(">", people["many"], literal(rows_each)))
     crowd = crowded.select("many", crowd=crowded["who"])  # a name that the rows do not have
-    same_person = [made.compare("=", table["who"], crowd["crowd"])]
+    same_person = [expr.compare("=", table["who"], crowd["crowd"])]
     if not hashed and all(table.columns[name].kind == "integer" for name in names):
         chosen_rows = _every_nth(table, crowd, names, rows_each, secret)
     else:
@@ -555,23 +545,23 @@ def _every_nth(table: Relation, crowd: Relation, names: tuple[str, ...], rows_ea
     """Every T/k-th row of the people with T > k rows, in the order of the integers, null first."""
     hashed = crowd.extend(key=_keyed_hash(secret, crowd["crowd"]))
     people = hashed.select("crowd", "many", start=_as_fraction(hashed["key"]))
-    rows = table.join(people, [made.compare("=", table["who"], people["crowd"])])
-    order = [part for name in names for part in (made.is_not_null(rows[name]), made.coalesce(rows[name], literal(0)))]
-    ranked = rows.extend(nth=made.row_number([rows["who"]], order))
+    rows = table.join(people, [expr.compare("=", table["who"], people["crowd"])])
+    order = [part for name in names for part in (expr.is_not_null(rows[name]), expr.coalesce(rows[name], literal(0)))]
+    ranked = rows.extend(nth=expr.row_number([rows["who"]], order))
     upto, before = (_kept_up_to(ranked, place, rows_each) for place in (ranked["nth"], ranked["nth"] - 1))
-    return ranked.filter(made.compare(">", upto, before)).select(*table.columns)
+    return ranked.filter(expr.compare(">", upto, before)).select(*table.columns)
 
 
 def _least_hashes(rows: Relation, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool) -> Relation:
     """The rows of each person with the least hashes; equal rows are numbered, and their numbers hashed, too."""
     by = [rows["who"], *(rows[name] for name in names)]
-    numbered = rows if differ else rows.extend(nth=made.row_number(by))
+    numbered = rows if differ else rows.extend(nth=expr.row_number(by))
     parts = names if differ else (*names, "nth")
-    texts = [made.coalesce(made.as_text(numbered[part]), literal("-")) for part in ("who", *parts)]
-    hashed = numbered.extend(key=made.substring(_keyed_hash(secret, *texts), 1, SHORT))
+    texts = [expr.coalesce(expr.as_text(numbered[part]), literal("-")) for part in ("who", *parts)]
+    hashed = numbered.extend(key=expr.substring(_keyed_hash(secret, *texts), 1, SHORT))
     order = [hashed["key"], *(hashed[part] for part in parts)]
-    ranked = hashed.extend(place=made.row_number([hashed["who"]], order))
-    return ranked.filter(made.compare("<=", ranked["place"], literal(rows_each))).select(*rows.columns)
+    ranked = hashed.extend(place=expr.row_number([hashed["who"]], order))
+    return ranked.filter(expr.compare("<=", ranked["place"], literal(rows_each))).select(*rows.columns)
 
 
 def require_id(source: Source, column: str | None) -> None:

@@ -19,7 +19,7 @@ from utmost.queries.answers import Answer
 from utmost.solution.card import card
 
 if TYPE_CHECKING:
-    from utmost.queries.session import Session
+    from utmost.queries.budgeted_queries import BudgetedQueries
 
 MOST_POINTS = 95
 """Most points of the grid on each side of 0."""
@@ -58,8 +58,15 @@ class CutOffs:
         return card(str(self))
 
 
-def suggest(
-    session: Session, column: str, privacy: Any, share: Any, smallest: Any, largest: Any, where: Any, fresh: bool
+def suggest_bounds(
+    session: BudgetedQueries,
+    column: str,
+    privacy: Any,
+    share: Any,
+    smallest: Any,
+    largest: Any,
+    where: Any,
+    fresh: bool,
 ) -> CutOffs:
     """What `Session.suggest_bounds` does."""
     if privacy is None:

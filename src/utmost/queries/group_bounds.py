@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from utmost.backends.source import Source
 from utmost.queries.contributions import Contribution, any_not_null, keep_rows, require_id, with_ids
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.values import Expression, literal
 from utmost.queries.truncation import HASH, split_by_rows, truncated_table, with_hashes
@@ -63,9 +63,9 @@ def rows_with_hashes(
     require_id(source, unit.id)
     assert unit.id is not None
     who = source.column(unit.id)
-    table: Relation = truncated_table(source, unit, secret) if once else source.table.filter(made.is_not_null(who))
+    table: Relation = truncated_table(source, unit, secret) if once else source.table.filter(expr.is_not_null(who))
     if not once:
-        table = table.filter(made.any_of(*(made.is_not_null(part.column) for part in contributions.values())))
+        table = table.filter(expr.any_of(*(expr.is_not_null(part.column) for part in contributions.values())))
     uncrowded, crowded = split_by_rows(table, unit.id, most)
     hashed = with_hashes(crowded, source, who, secret)
     table = uncrowded.extend(**{HASH: literal("")}).union(hashed)
@@ -77,14 +77,14 @@ def bound_contributions(
 ) -> Relation:
     """Keep the rows in at most `groups_each` groups of each person, and at most `rows_each_group` rows in each."""
     if bounds.groups_each is not None:
-        pairs = cells.aggregate(["who", "cell"], rows=made.count())
+        pairs = cells.aggregate(["who", "cell"], rows=expr.count())
         own = _few_groups(pairs, bounds.groups_each, secret)
         own_groups = own.select(of_who=own["who"], of_cell=own["cell"])
-        conditions = [made.compare("=", cells[name], own_groups[f"of_{name}"]) for name in ("who", "cell")]
+        conditions = [expr.compare("=", cells[name], own_groups[f"of_{name}"]) for name in ("who", "cell")]
         cells = cells.join(own_groups, conditions, "semi")
     if bounds.rows_each_group is not None:
-        ranked = cells.extend(place=made.row_number([cells["who"], cells["cell"]], [cells[ROW_HASH]]))
-        cells = ranked.filter(made.compare("<=", ranked["place"], literal(bounds.rows_each_group)))
+        ranked = cells.extend(place=expr.row_number([cells["who"], cells["cell"]], [cells[ROW_HASH]]))
+        cells = ranked.filter(expr.compare("<=", ranked["place"], literal(bounds.rows_each_group)))
     cells = cells.select("who", *names, "cell")
     return cells if unit.truncate == "table" else keep_rows(cells, ("cell", *names), rows_each, secret)
 
@@ -92,8 +92,8 @@ def bound_contributions(
 def people_in_groups(cells: Relation, bounds: GroupBounds, name: str, secret: bytes) -> Relation:
     """One row for each person and group, with at most `groups_each` groups: 1 if a row of theirs takes part, else 0."""
     assert bounds.groups_each is not None
-    pairs = cells.aggregate(["who", "cell"], **{name: made.count(cells[name])})
-    return _few_groups(pairs.select("who", "cell", **{name: made.clamp(pairs[name], 0, 1)}), bounds.groups_each, secret)
+    pairs = cells.aggregate(["who", "cell"], **{name: expr.count(cells[name])})
+    return _few_groups(pairs.select("who", "cell", **{name: expr.clamp(pairs[name], 0, 1)}), bounds.groups_each, secret)
 
 
 def _few_groups(pairs: Relation, groups_each: int, secret: bytes) -> Relation:

@@ -25,7 +25,7 @@ from utmost.backends.source import KEYS, Source, Statement
 from utmost.errors import InvalidInput
 from utmost.queries.cells import Cells, bin_column, bin_number
 from utmost.queries.contributions import Contribution, any_not_null, is_truncated, keep_rows, ones, with_ids
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.relations import Public, Relation, selected
 from utmost.queries.expressions.types import BOOLEAN, DATE, FINITE, INT64, TEXT, UINT64, Type, integer
 from utmost.queries.expressions.values import Expression, literal, nearest_single
@@ -86,7 +86,7 @@ def grouped_statement(
     listed, size = _key_table(parts), keys.size * (1 if within is None else within.size)
     columns_after = ("who", *contributions) if unit.id is not None else tuple(contributions)
     cells: Relation = placed.select(*columns_after, cell=cell)
-    cells = cells.filter(made.is_not_null(cells["cell"]))
+    cells = cells.filter(expr.is_not_null(cells["cell"]))
     if unit.id is not None and not is_truncated(unit, rows_each):
         deciding = () if _is_one_count(contributions) else tuple(contributions)
         cells = keep_rows(cells, ("cell", *deciding), rows_each, secret)
@@ -94,7 +94,7 @@ def grouped_statement(
         return source.statement(
             cells.select("cell", **{name: clamp_to_int64(cells[name]) for name in contributions}), listed, size
         )
-    sums = cells.aggregate(["cell"], **{name: made.total(cells[name]) for name in contributions})
+    sums = cells.aggregate(["cell"], **{name: expr.total(cells[name]) for name in contributions})
     return source.statement(
         sums.select("cell", **{name: clamp_to_int64(sums[name]) for name in contributions}), listed, size
     )
@@ -133,12 +133,12 @@ def bounded_statement(
     carried = (*contributions, *((ROW_HASH,) if ROW_HASH in table.columns else ()))
     placed, cell = _with_cells(table, parts, None, carried, grouped=False)
     cells: Relation = placed.select("who", *carried, cell=cell)
-    cells = cells.filter(made.is_not_null(cells["cell"]))
+    cells = cells.filter(expr.is_not_null(cells["cell"]))
     if of_people:
         cells = people_in_groups(cells, bounds, next(iter(contributions)), secret)
     else:
         cells = bound_contributions(cells, bounds, unit, rows_each, tuple(contributions), secret)
-    sums = cells.aggregate(["cell"], **{name: made.total(cells[name]) for name in contributions})
+    sums = cells.aggregate(["cell"], **{name: expr.total(cells[name]) for name in contributions})
     group_sums = sums.select("cell", **{name: clamp_to_int64(sums[name]) for name in contributions})
     return source.statement(group_sums, _key_table(parts), keys.size)
 
@@ -177,12 +177,12 @@ def marginal_statement(
     for places in tables:
         here = [parts[i] for i in places]
         names = [name for part in here for name in ([part.place] if part.cuts is not None else part.columns)]
-        placed, cell = _cells_of(raw.aggregate(names, count=made.count()), here, lists)
+        placed, cell = _cells_of(raw.aggregate(names, count=expr.count()), here, lists)
         one = placed.select("count", cell=cell + start)
         query = one if query is None else query.union(one)
         start += math.prod(part.size for part in here)
     assert query is not None
-    sums = query.aggregate(["cell"], count=made.total(query["count"]))  # unlisted values come in several rows
+    sums = query.aggregate(["cell"], count=expr.total(query["count"]))  # unlisted values come in several rows
     return source.statement(sums.select("cell", count=clamp_to_int64(sums["count"])), _key_table(parts), start)
 
 
@@ -202,7 +202,7 @@ def _with_listed_values(table: Relation, parts: Sequence[Dimension]) -> tuple[Re
             mine = lists[part.index]
             rows = rows.join(mine, part.matches(rows, mine), "semi")
         else:
-            rows = rows.filter(made.is_not_null(rows[part.place]))
+            rows = rows.filter(expr.is_not_null(rows[part.place]))
     return rows, lists
 
 
@@ -216,7 +216,7 @@ def _cells_of(
     cell: Expression = literal(0)
     for part in parts:
         place = table[part.place]
-        cell = cell * part.size + (made.coalesce(place, literal(part.size - 1)) if part.other else place)
+        cell = cell * part.size + (expr.coalesce(place, literal(part.size - 1)) if part.other else place)
     return table, cell
 
 
@@ -229,7 +229,7 @@ def _lists(parts: Sequence[Dimension]) -> dict[int, Relation]:
     lists: dict[int, Relation] = {}
     for part in parts:
         if part.cuts is None:
-            mine = every.filter(made.compare("=", every["dimension"], literal(part.index)))
+            mine = every.filter(expr.compare("=", every["dimension"], literal(part.index)))
             names = {part.place: mine["place"], **{f"of_{name}": mine[name] for name in part.columns}}
             lists[part.index] = selected(mine, names)
     return lists
@@ -262,7 +262,7 @@ def _with_cells(
     rows: Relation = selected(table, {**other_columns, **binned, **raw, **inner})
     if grouped:
         names = [*binned, *raw, *inner]
-        rows = rows.aggregate(names, **{name: made.total(rows[name]) for name in contributions})
+        rows = rows.aggregate(names, **{name: expr.total(rows[name]) for name in contributions})
     rows, cell = _cells_of(rows, parts, _lists(parts))
     if within is not None:
         cell = cell * within.size + rows["inside"]
@@ -288,7 +288,7 @@ def _placeholder(kind: Type) -> Expression:
 
 def clamp_to_int64(total: Expression) -> Expression:
     """A sum clamped to 64 bits, with room for noise; 0 where it is null."""
-    return made.clamp(made.coalesce(total, literal(0)), -LARGEST, LARGEST)
+    return expr.clamp(expr.coalesce(total, literal(0)), -LARGEST, LARGEST)
 
 
 # ---- keys ----
@@ -341,11 +341,11 @@ class Dimension:
         for name in self.columns:
             mine, key = table[name], lists[f"of_{name}"]
             if not self.listed[name].null_count:
-                conditions.append(made.compare("=", mine, key))
+                conditions.append(expr.compare("=", mine, key))
                 continue
             nothing = _placeholder(mine.type)
-            conditions.append(made.compare("=", made.is_null(mine), made.is_null(key)))
-            conditions.append(made.compare("=", made.coalesce(mine, nothing), made.coalesce(key, nothing)))
+            conditions.append(expr.compare("=", expr.is_null(mine), expr.is_null(key)))
+            conditions.append(expr.compare("=", expr.coalesce(mine, nothing), expr.coalesce(key, nothing)))
         return conditions
 
 
@@ -398,7 +398,7 @@ def comparable_column(source: Source, name: str, column: Any) -> tuple[Expressio
         column = column.cast(column.type.value_type)
     value, kind = source.column(name), _kind(column.type)
     if value.type.undeclared and kind in READ_AS:
-        value = made.try_cast(value, READ_AS[kind])
+        value = expr.try_cast(value, READ_AS[kind])
     elif kind is None or ("number" if value.type.is_number else value.type.kind) != kind:
         raise InvalidInput(
             f"column {name!r} holds {value.type}, and its keys are {column.type}; give keys as they stand in the "
@@ -422,7 +422,7 @@ def comparable_column(source: Source, name: str, column: Any) -> tuple[Expressio
     if value.type.single:
         numbers = np.array([nearest_single(x) for x in numbers.tolist()])
     keys = pyarrow.array(numbers + 0.0, pyarrow.float64(), mask=~floats.is_valid().to_numpy())
-    return made.with_one_zero(value), keys
+    return expr.with_one_zero(value), keys
 
 
 def _kind(kind: Any) -> str | None:

@@ -17,12 +17,13 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
 from utmost.privacy import as_level
 from utmost.queries.aggregates import Clamped, Count, Covariance, LeftOut, Mean, Sum, Variance
-from utmost.queries.aggregates.aggregate import OF_RATIOS, Ratio
+from utmost.queries.aggregates.aggregate import Ratio
 from utmost.queries.aggregates.clamping import ClampedColumn
 from utmost.queries.arguments import Condition, ExpectedRows, Of, Prior, Privacy, TallyPrior, Values
 from utmost.queries.contributions import is_whole
 from utmost.queries.found_keys import Discover, as_discover
 from utmost.queries.keys import Keys, require_keys
+from utmost.queries.losses import ERROR_LOSSES
 from utmost.queries.predicate import as_where
 from utmost.queries.questions import QUESTIONS
 from utmost.queries.questions.aggregates import OneNumber, SeveralSums, is_pure, require_groups, require_no_prior
@@ -297,7 +298,7 @@ class QueryMethods(ABC, Generic[Result]):
             return self._ask(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
         level = self._level(privacy)
         is_listed = level is not None and not is_pure(as_level(level))  # noise on a line: for few steps only
-        if is_listed and grid is None and not whole and prior is None and loss in OF_RATIOS:
+        if is_listed and grid is None and not whole and prior is None and loss in ERROR_LOSSES:
             require_unbiased(unbiased)
             return self._ask(SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss)
         return self._ask(

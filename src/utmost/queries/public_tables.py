@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from utmost.backends.source import PUBLIC, Source
 from utmost.errors import InvalidInput, shown
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.relations import Public, selected
 from utmost.queries.groups import comparable_column, key_type
 from utmost.queries.keys import as_arrow, as_key_type
@@ -45,7 +45,7 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
     names = {column: f"{name} {column}" for column in listed.column_names}  # that no private column has
     renamed = listed.rename_columns(list(names.values()))
     other = Public(dict(zip(names.values(), map(key_type, listed.schema.types), strict=True)), name)
-    joined = source.table.join(other, [made.compare("=", value, other[names["key"]])], "left")
+    joined = source.table.join(other, [expr.compare("=", value, other[names["key"]])], "left")
     own = {column: joined[column] for column in source.columns}
     both = selected(joined, own | {column: joined[names[column]] for column in added.column_names})
     derivation = (*source.derivation, f"{name} on {on}")

@@ -33,7 +33,7 @@ from utmost.space.integers import Lattice
 if TYPE_CHECKING:
     import pyarrow
 
-    from utmost.queries.session import Session
+    from utmost.queries.budgeted_queries import BudgetedQueries
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,9 @@ def _noise(rows_each: int, level: Level) -> float:
     return float(best_vector_noise(Lattice(1, "any", rows_each), level, "absolute").mean("absolute"))
 
 
-def suggest_rows(session: Session, privacy: Any, where: Any, largest: Any, asked_at: Any, fresh: bool) -> RowsEach:
+def suggest_rows(
+    session: BudgetedQueries, privacy: Any, where: Any, largest: Any, asked_at: Any, fresh: bool
+) -> RowsEach:
     """What `Session.suggest_rows_each` does."""
     if privacy is None:
         raise InvalidInput("say what the answer may spend, such as privacy=0.1: there is no default.")

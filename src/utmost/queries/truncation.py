@@ -22,7 +22,7 @@ import datetime
 from collections.abc import Sequence
 
 from utmost.backends.source import Source
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.values import Expression, literal
 from utmost.queries.units import Unit
@@ -48,37 +48,37 @@ def truncated_table(source: Source, unit: Unit, secret: bytes) -> Relation:
     The rows of people with no more than that are neither hashed nor sorted, which would take longest.
     """
     uncrowded, ranked = _split_and_rank(source, unit, secret)
-    first_rows = ranked.filter(made.compare("<=", ranked[RANK], literal(unit.rows_each)))
+    first_rows = ranked.filter(expr.compare("<=", ranked[RANK], literal(unit.rows_each)))
     return uncrowded.union(first_rows.select(*uncrowded.columns))
 
 
 def dropped_rows_of(source: Source, unit: Unit, secret: bytes) -> Relation:
     """The rows that truncation drops: those beyond the first `rows_each` of a person."""
     uncrowded, ranked = _split_and_rank(source, unit, secret)
-    return ranked.filter(made.compare(">", ranked[RANK], literal(unit.rows_each))).select(*uncrowded.columns)
+    return ranked.filter(expr.compare(">", ranked[RANK], literal(unit.rows_each))).select(*uncrowded.columns)
 
 
 def _split_and_rank(source: Source, unit: Unit, secret: bytes) -> tuple[Relation, Relation]:
     """The rows of people with at most `rows_each` rows, and those of the other people with their ranks."""
     assert unit.id is not None
     who = source.column(unit.id)
-    uncrowded, crowded = split_by_rows(source.table.filter(made.is_not_null(who)), unit.id, unit.rows_each)
+    uncrowded, crowded = split_by_rows(source.table.filter(expr.is_not_null(who)), unit.id, unit.rows_each)
     return uncrowded, with_ranks(crowded, source, who, secret)
 
 
 def split_by_rows(rows: Relation, id: str, most: int) -> tuple[Relation, Relation]:
     """The rows of people with at most so many rows, and the rows of people with more."""
-    people = rows.aggregate([id], **{ROWS: made.count()})
-    crowded = people.filter(made.compare(">", people[ROWS], literal(most)))
+    people = rows.aggregate([id], **{ROWS: expr.count()})
+    crowded = people.filter(expr.compare(">", people[ROWS], literal(most)))
     crowd = crowded.select(**{CROWDED: crowded[id]})
-    same_person = [made.compare("=", rows[id], crowd[CROWDED])]
+    same_person = [expr.compare("=", rows[id], crowd[CROWDED])]
     return rows.join(crowd, same_person, "anti"), rows.join(crowd, same_person, "semi")
 
 
 def with_ranks(rows: Relation, source: Source, who: Expression, secret: bytes) -> Relation:
     """Rows with their rank among those of the same person, by a keyed hash of their values."""
     hashed = with_hashes(rows, source, who, secret)
-    return hashed.select(*rows.columns, **{RANK: made.row_number([who], [hashed[HASH]])})
+    return hashed.select(*rows.columns, **{RANK: expr.row_number([who], [hashed[HASH]])})
 
 
 def with_hashes(rows: Relation, source: Source, who: Expression, secret: bytes) -> Relation:
@@ -90,10 +90,10 @@ def with_hashes(rows: Relation, source: Source, who: Expression, secret: bytes) 
     order += _tie_breakers(rows, own)
     hashed = rows.extend(**{HASH: keyed_hash(secret, hashable(who, many) or who, *texts)})
     key = hashed[HASH]
-    numbered = hashed.extend(**{COPY: made.row_number([who, key], order)})
+    numbered = hashed.extend(**{COPY: expr.row_number([who, key], order)})
     key, copy = numbered[HASH], numbered[COPY]
-    again = made.md5(made.concatenate(key, literal(APART), made.as_text(copy)))
-    own_hash = made.where(made.compare("=", copy, literal(1)), key, again)
+    again = expr.md5(expr.concatenate(key, literal(APART), expr.as_text(copy)))
+    own_hash = expr.where(expr.compare("=", copy, literal(1)), key, again)
     return numbered.select(*rows.columns, **{HASH: own_hash})
 
 
@@ -110,21 +110,21 @@ def hashable(value: Expression, many: int = 1) -> Expression | None:
     """
     kind = value.type.kind
     if kind == "opaque":
-        return made.where(made.is_not_null(value), literal("+"), literal("-"))
+        return expr.where(expr.is_not_null(value), literal("+"), literal("-"))
     if kind not in HASHED:
         return None
     if kind == "boolean":
-        return made.case([(value, literal("+t")), (~value, literal("+f"))], literal("-"))
+        return expr.case([(value, literal("+t")), (~value, literal("+f"))], literal("-"))
     if kind == "text":
-        value = made.substring(value, 1, MOST_HASHED // many)
+        value = expr.substring(value, 1, MOST_HASHED // many)
     if kind == "date":
-        value = made.days_between(value, literal(FIRST))
-    return made.coalesce(made.concatenate(literal("+"), made.as_text(value)), literal("-"))
+        value = expr.days_between(value, literal(FIRST))
+    return expr.coalesce(expr.concatenate(literal("+"), expr.as_text(value)), literal("-"))
 
 
 def nulls_first(value: Expression) -> Sequence[Expression]:
     """Sort keys for a value that put null first in every engine."""
-    return made.is_not_null(value), value
+    return expr.is_not_null(value), value
 
 
 def keyed_hash(secret: bytes, *texts: Expression) -> Expression:
@@ -132,4 +132,4 @@ def keyed_hash(secret: bytes, *texts: Expression) -> Expression:
     parts = [literal(secret.hex())]
     for text in texts:
         parts += [literal(APART), text]
-    return made.md5(made.concatenate(*parts))
+    return expr.md5(expr.concatenate(*parts))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput
 from utmost.queries.contributions import Contribution, from_digits, keep_rows, with_ids
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.relations import Relation
 from utmost.queries.expressions.values import Expression
 from utmost.queries.found_keys import Discover
@@ -88,10 +88,10 @@ def holders_statement(
     names = list(columns)
     numbers = {name: part.column for name, part in contributions.items()}
     table = with_ids(source, unit, {**columns, "taking_part": taking_part.column, **numbers}, secret=secret)
-    table = table.filter(*(made.is_not_null(table[name]) for name in ("taking_part", *names)))
+    table = table.filter(*(expr.is_not_null(table[name]) for name in ("taking_part", *names)))
     sums: Relation
     if unit.id is None:
-        sums = table.aggregate(names, **{HOLDERS: made.count(), **_sums(table, contributions)})
+        sums = table.aggregate(names, **{HOLDERS: expr.count(), **_sums(table, contributions)})
     else:
         sums = _of_people(table, names, keys_each, contributions, rows_each, secret)
     cut = {name: clamp_to_int64(sums[name]) for name in contributions}
@@ -107,20 +107,20 @@ def _of_people(
     secret: bytes,
 ) -> Relation:
     """The statistics of each key where people are the unit: some keys of each person, and some rows with these keys."""
-    pairs = table.aggregate(["who", *names], rows=made.count())
+    pairs = table.aggregate(["who", *names], rows=expr.count())
     own_keys = keep_rows(pairs.select("who", *names), tuple(names), keys_each, secret, differ=True)
     if not contributions:
-        return own_keys.aggregate(names, **{HOLDERS: made.count()})
+        return own_keys.aggregate(names, **{HOLDERS: expr.count()})
     own = own_keys.select(**{f"of_{name}": own_keys[name] for name in ("who", *names)})
-    conditions = [made.compare("=", table[name], own[f"of_{name}"]) for name in ("who", *names)]
+    conditions = [expr.compare("=", table[name], own[f"of_{name}"]) for name in ("who", *names)]
     rows = table.join(own, conditions).select("who", *names, *contributions)
     kept_rows = keep_rows(rows, (*names, *contributions), rows_each, secret)
     per_person = kept_rows.aggregate(["who", *names], **_sums(kept_rows, contributions))
-    return per_person.aggregate(names, **{HOLDERS: made.count(), **_sums(per_person, contributions)})
+    return per_person.aggregate(names, **{HOLDERS: expr.count(), **_sums(per_person, contributions)})
 
 
 def _sums(table: Relation, contributions: Mapping[str, Contribution]) -> dict[str, Expression]:
-    return {name: made.total(table[name]) for name in contributions}
+    return {name: expr.total(table[name]) for name in contributions}
 
 
 def _key_column(source: Source, name: str) -> tuple[Expression, str]:
@@ -135,7 +135,7 @@ def _key_column(source: Source, name: str) -> tuple[Expression, str]:
         raise InvalidInput(
             f"column {name!r} holds {value.type}; keys are found of texts, numbers, truth values and dates."
         )
-    return made.where(~made.is_infinite(value), made.with_one_zero(value)), "double"
+    return expr.where(~expr.is_infinite(value), expr.with_one_zero(value)), "double"
 
 
 def read_found_keys(by: Discover, columns: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:

@@ -12,23 +12,18 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from utmost.accounting import Price
-from utmost.accounting.account import Filter, Left, Spent
+from utmost.accounting.account import Left, Spent
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Number
 from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
-from utmost.privacy import Level, level_from_json
-from utmost.queries.allotment import Allotment, allot, price
+from utmost.privacy import level_from_json
 from utmost.queries.answers import Answer, Plan
 from utmost.queries.budget import Budget
-from utmost.queries.cut_offs import CutOffs, suggest
+from utmost.queries.budgeted_queries import BudgetedQueries
 from utmost.queries.methods import QueryMethods
 from utmost.queries.questions import Question, Terms
-from utmost.queries.questions.rows_per_person import DEFAULT_LARGEST
 from utmost.queries.report.proof import answer_from_json, question_from_public
-from utmost.queries.rows_suggestion import RowsEach, suggest_rows
-from utmost.queries.session import A_BATCH, Session
 from utmost.queries.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, error_from_reply
 from utmost.serve.settings import is_loopback
@@ -46,8 +41,8 @@ class RemotePlan(Plan):
     read_as: tuple[str, ...] = ()
 
     @property
-    def sent_now(self) -> dict[str, Any]:
-        """The request for this plan at its present level."""
+    def request(self) -> dict[str, Any]:
+        """The question as it is sent, at the level of the plan."""
         return {**(self.sent or {}), "privacy": self.privacy.to_json()}
 
     @property
@@ -56,14 +51,7 @@ class RemotePlan(Plan):
         return list(self.read_as)
 
 
-@dataclass(frozen=True)
-class RemoteAccount:
-    """The part of a server's account that a client knows."""
-
-    filter: Filter
-
-
-class Client(QueryMethods[Answer]):
+class Client(BudgetedQueries):
     """A data set on a server: the questions, plans, batches and answers of a session, with an API key.
 
     Parameters
@@ -169,136 +157,10 @@ class Client(QueryMethods[Answer]):
         numbers = [int(entry["number"]) for entry in entries if entry["asked"]]
         return {n: [_answer(a) for a in self._get(f"{self._path}/answers/{n}")] for n in numbers}
 
-    def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
-        """The smallest epsilon, to three digits, with an expected loss of at most `accuracy`, as for a session.
-
-        Parameters
-        ----------
-        question : Plan
-            A plan at any level, such as `client.plan.count("age >= 65", privacy=1)`.
-        accuracy : number
-            The acceptable expected loss, in the unit of the answer.
-        """
-        return Session.smallest_privacy(self, question, accuracy)  # type: ignore[arg-type]  # it asks nothing of a table
-
-    def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
-        """Answers to several questions that are declared together, before any of them is answered.
-
-        Parameters
-        ----------
-        plans : sequence of Plan
-            Made by `client.plan`, such as `[client.plan.count("age >= 65", privacy=0.1), ...]`.
-        delta : number, optional
-            The part of the budget's delta for the whole batch; None charges the sum.
-        fresh : bool
-            True draws again (and spends again) even if the identical batch was answered before.
-        """
-        if not isinstance(plans, Sequence) or not all(isinstance(p, RemotePlan) and p.source is self for p in plans):
-            raise InvalidInput(f"the batch is {shown(plans)}; {A_BATCH}")
-        questions = [
-            {**(plan.sent or {}), "privacy": plan.privacy.to_json()} for plan in plans if isinstance(plan, RemotePlan)
-        ]
-        body = {
-            "questions": questions,
-            "delta": None if delta is None else str(delta),
-            "fresh": fresh,
-        }
+    def _batch(self, plans: Sequence[Plan], delta: Number | None, fresh: bool) -> list[Answer]:
+        questions = [plan.request for plan in plans if isinstance(plan, RemotePlan)]
+        body = {"questions": questions, "delta": None if delta is None else str(delta), "fresh": fresh}
         return [_answer(content) for content in self._post(f"{self._path}/batch", body)]
-
-    def price(self, plans: Sequence[Plan], delta: Number | None = None) -> Price:
-        """The price of several questions together, and its accounting, as for a session.
-
-        Parameters
-        ----------
-        plans : sequence of Plan
-            Made by `client.plan`.
-        delta : number, optional
-            The part of an (epsilon, delta) budget's delta they may use; by default all that remains.
-        """
-        return price(self, plans, delta)  # type: ignore[arg-type]  # it asks for filter, left and batch alone
-
-    def allot(
-        self,
-        targets: Mapping[Plan, Any],
-        level: Number | None = 0.95,
-        budget: Any = None,
-        delta: Number | None = None,
-    ) -> Allotment:
-        """Levels of least price that meet a required accuracy for each question, as for a session.
-
-        Parameters
-        ----------
-        targets : mapping
-            The acceptable error of each plan, or a pair (error, probability); (loss, None) is an expected loss.
-        level : number or None
-            The probability that the error of an answer is within its target; None if targets are expected losses.
-        budget : level or number, optional
-            The reverse problem: the budget of all questions together; targets are then relative errors.
-        delta : number, optional
-            The part of an (epsilon, delta) budget's delta they may use; by default all that remains.
-        """
-        return allot(self, targets, level, budget, delta)  # type: ignore[arg-type]
-
-    def suggest_bounds(
-        self,
-        column: str,
-        privacy: Any = None,
-        *,
-        share: Number = "0.01",
-        smallest: Number = 1,
-        largest: Number = 10**6,
-        where: Any = None,
-        fresh: bool = False,
-    ) -> CutOffs:
-        """Clamping bounds for a column, estimated privately, as for a session, in one batch.
-
-        Parameters
-        ----------
-        column : str
-            The column whose values would be clamped.
-        privacy : level or number
-            The level of all answers together.
-        share : number
-            The part of rows that may lie beyond each end: 0.01 asks for the 1 % and the 99 % quantile.
-        smallest, largest : number
-            Where the public grid of ends begins beside 0, and where it stops.
-        where : str, optional
-            Use only the rows that satisfy this SQL condition.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-        """
-        return suggest(self, column, privacy, share, smallest, largest, where, fresh)  # type: ignore[arg-type]
-
-    def suggest_rows_each(
-        self,
-        privacy: Any = None,
-        *,
-        where: Any = None,
-        largest: int = DEFAULT_LARGEST,
-        asked_at: Any = None,
-        fresh: bool = False,
-    ) -> RowsEach:
-        """A contribution bound (rows per person), chosen privately, as for a session.
-
-        Parameters
-        ----------
-        privacy : level or number
-            The level of the answer.
-        where : str, optional
-            Count only the rows that satisfy this SQL condition.
-        largest : int
-            The largest candidate, a public number.
-        asked_at : level or number, optional
-            The level of later answers, which determines their noise; by default `privacy`.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-        """
-        return suggest_rows(self, privacy, where, largest, asked_at, fresh)  # type: ignore[arg-type]
-
-    @property
-    def account(self) -> RemoteAccount:
-        """Your account on the server: its filter."""
-        return RemoteAccount(self.left.filter)
 
     def close(self) -> None:
         """Close the connection."""

@@ -8,7 +8,7 @@ from utmost.backends.opening import open_table
 from utmost.backends.postgres import POSTGRES
 from utmost.backends.postgres import stored_column as postgres_column
 from utmost.errors import NotRowWise
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.sql import Values
 from utmost.queries.expressions.types import integer
 from utmost.queries.expressions.values import Expression, literal
@@ -28,22 +28,22 @@ def test_whole_numbers_have_a_type_that_holds_them(dialect, whole, wide):
     assert write(small * small) == '("x" * "x")'
     assert write(large * large) == f'(CAST("x" AS {wide}) * CAST("x" AS {wide}))'
     assert write(large * 2**30) == f'(CAST("x" AS {wide}) * CAST({2**30} AS {wide}))'
-    above = made.clamp(large * large, 0, 9)
+    above = expr.clamp(large * large, 0, 9)
     assert write(above).startswith("CAST(CASE")
     assert write(above).endswith(f"AS {whole})")
-    assert write(made.compare("=", small, literal(2**63 - 1))) == f'("x" = CAST({2**63 - 1} AS {whole}))'
+    assert write(expr.compare("=", small, literal(2**63 - 1))) == f'("x" = CAST({2**63 - 1} AS {whole}))'
 
 
 def test_products_of_large_numbers_are_exact():
     """On DuckDB, at both ends of the range."""
     source = open_table(pyarrow.table({"x": [2**38, -(2**38), 3]}))
-    x = made.as_integer_within(source.table["x"], -(2**38), 2**38)
+    x = expr.as_integer_within(source.table["x"], -(2**38), 2**38)
     rows = source.table.select(y=x * x)
-    assert source.execute(source.statement(rows.aggregate(y=made.total(rows["y"])))) == {"y": 2**77 + 9}
+    assert source.execute(source.statement(rows.aggregate(y=expr.total(rows["y"])))) == {"y": 2**77 + 9}
     with pytest.raises(NotRowWise, match="product may not fit 128 bits"):
         x * x * x * x
     with pytest.raises(NotRowWise, match="sum may not fit 128 bits"):
-        made.total(x * x * 2**20)
+        expr.total(x * x * 2**20)
 
 
 def test_every_type_enters_by_a_cast_that_holds_it():
@@ -67,14 +67,14 @@ def test_floats_stay_within_what_every_engine_computes():
     """Sizes follow CASE, COALESCE, LEAST and GREATEST, through which 0.2 lost them."""
     small, huge, tiny = literal(1.0), literal(1e200), literal(1e-200)
     yes = literal(True)
-    for chosen in (made.where(yes, huge, small), made.coalesce(huge, small), made.greatest(huge, small)):
+    for chosen in (expr.where(yes, huge, small), expr.coalesce(huge, small), expr.greatest(huge, small)):
         with pytest.raises(NotRowWise, match="multiply fewer"):
-            made.arithmetic("multiply", chosen, chosen)
-    for chosen in (made.where(yes, tiny, small), made.coalesce(tiny, small), made.least(tiny, small)):
+            expr.arithmetic("multiply", chosen, chosen)
+    for chosen in (expr.where(yes, tiny, small), expr.coalesce(tiny, small), expr.least(tiny, small)):
         with pytest.raises(NotRowWise, match="multiply fewer"):
-            made.arithmetic("multiply", chosen, chosen)
-    unknown = Expression("column", made.FLOAT, value="x")
-    product = made.arithmetic("multiply", unknown, unknown)
+            expr.arithmetic("multiply", chosen, chosen)
+    unknown = Expression("column", expr.FLOAT, value="x")
+    product = expr.arithmetic("multiply", unknown, unknown)
     assert (product.type.low, product.type.high) == (-1e36, 1e36)
     text = Values(POSTGRES).sql(product)
     assert text.count("CAST('1e+18' AS double precision)") >= 4  # cut, and cut to 0

@@ -18,7 +18,9 @@ from utmost.privacy import Level, PureDP
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.arguments import Neighbours, Of
 from utmost.queries.contributions import Contribution, query
+from utmost.queries.losses import ERROR_LOSSES, REPORTED_LOSSES
 from utmost.queries.predicate import Where
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
@@ -28,15 +30,6 @@ if TYPE_CHECKING:
     from utmost.queries.units import Unit
 
 
-def question_in_words(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
-    """A question as a sentence: words, the rows that are used, the condition, and how it is answered."""
-    return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"
-
-
-LOSSES = ("absolute", "squared", "zero-one")
-"""The losses that every report shows, whichever the mechanism is designed for."""
-OF_RATIOS = ("absolute", "squared")
-"""The losses that the noise of a ratio's sums can be designed for."""
 LARGEST_INT64 = 2**63 - 1
 """The most rows of any table; estimates of numbers of rows are clamped to it, because noise can exceed it."""
 Integers = NDArray[Any]
@@ -128,7 +121,7 @@ class Aggregate(ABC):
     """Its parameters beside `privacy`, in the order of the session's method, for commands and forms."""
     parts: ClassVar[tuple[str, ...]]
     """The names of the integers that are released for each group."""
-    losses: ClassVar[tuple[str, ...]] = LOSSES
+    losses: ClassVar[tuple[str, ...]] = REPORTED_LOSSES
     """The losses that the noise can be designed for."""
     groupings: ClassVar[tuple[str, ...]] = ("whole", "keys", "found keys")
     """The groupings it works with: the whole table, public keys, keys found privately."""
@@ -264,9 +257,8 @@ class Aggregate(ABC):
         ending : str
             Clause on post-processing, which starts with a comma; empty if the answer is the noisy number.
         """
-        return question_in_words(
-            ", ".join(filter(None, (self.phrase, self.clamping_in_words))), where, rows_clause, ending
-        )
+        words = ", ".join(filter(None, (self.phrase, self.clamping_in_words)))
+        return question_in_words(words, where, rows_clause, ending)
 
     @property
     def found_phrase(self) -> str:
@@ -320,7 +312,7 @@ class Ratio(Aggregate):
     losses here are for one row, in the unit of the answer: for n rows they are divided by n (squared errors by n^2).
     """
 
-    losses: ClassVar[tuple[str, ...]] = OF_RATIOS
+    losses: ClassVar[tuple[str, ...]] = ERROR_LOSSES
     counting: ClassVar[int] = 0
     """How many of the integers, the first ones, add up to the number of rows times `weight`; 0 for all of them."""
 
@@ -387,13 +379,3 @@ class Ratio(Aggregate):
         )
         rows, low, high = (np.clip(number, 0, LARGEST_INT64).astype(np.int64) for number in numbers)
         return rows, low, high
-
-
-def in_unit(loss: str, value: float, step: Fraction | float) -> float:
-    """Convert a loss in steps to the unit of the answer."""
-    return value * {"absolute": float(step), "squared": float(step) ** 2}.get(loss, 1.0)
-
-
-def all_in_unit(losses: Mapping[str, float], step: Fraction | float) -> dict[str, float]:
-    """Convert the absolute and squared losses of ratios to the unit of the answer."""
-    return {loss: in_unit(loss, value, step) for loss, value in losses.items() if loss in OF_RATIOS}

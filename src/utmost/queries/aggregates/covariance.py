@@ -24,18 +24,12 @@ from utmost.exact import as_literal, as_rational, show_rational
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
-from utmost.queries.aggregates.aggregate import (
-    Estimates,
-    Integers,
-    Ratio,
-    Setting,
-    all_in_unit,
-    in_unit,
-    question_in_words,
-)
+from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting
 from utmost.queries.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, is_exact
+from utmost.queries.losses import loss_in_unit, losses_in_unit
 from utmost.queries.options import COLUMN, EXPECTED_ROWS, GRID, WHERE, Option, read_range
 from utmost.queries.predicate import Where
+from utmost.queries.report.words import question_in_words
 from utmost.queries.rounding_steps import common_divisor
 from utmost.space.integers import Lattice, Moves
 
@@ -277,7 +271,7 @@ class Covariance(Ratio):
         return self._units["covariance"] / 2
 
     def worst(self, loss: str) -> float:
-        return in_unit(loss, 0.25 if loss == "absolute" else 0.0625, self._units["covariance"])
+        return loss_in_unit(loss, 0.25 if loss == "absolute" else 0.0625, self._units["covariance"])
 
     def largest_losses(self, mechanism: NoisyVector) -> dict[str, float]:
         from utmost.theory.estimates.design.covariance import largest_covariance_losses
@@ -306,7 +300,7 @@ class Covariance(Ratio):
         return {name: self._in_unit(losses) for name, losses in covariance_alternatives(level, rows_moved).items()}
 
     def _in_unit(self, losses: dict[str, float]) -> dict[str, float]:
-        return all_in_unit(losses, self._units["covariance"])
+        return losses_in_unit(losses, self._units["covariance"])
 
     @property
     def off_by_rounding(self) -> float:

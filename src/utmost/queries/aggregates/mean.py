@@ -19,9 +19,10 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
-from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, in_unit
+from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting
 from utmost.queries.aggregates.clamping import ClampedColumn, most_steps_of_sums
 from utmost.queries.contributions import Contribution, distances_to_ends
+from utmost.queries.losses import loss_in_unit, losses_in_unit
 from utmost.queries.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
 from utmost.space.integers import Lattice, Moves
 
@@ -116,7 +117,7 @@ class Mean(Ratio):
         return float(self.weight * self.step)
 
     def worst(self, loss: str) -> float:
-        return in_unit(loss, float(self.weight) ** (2 if loss == "squared" else 1), self.step)
+        return loss_in_unit(loss, float(self.weight) ** (2 if loss == "squared" else 1), self.step)
 
     def largest_losses(self, mechanism: NoisyVector) -> dict[str, float]:
         return self.losses_at(mechanism, (0.0,))
@@ -127,7 +128,7 @@ class Mean(Ratio):
     def losses_at(self, mechanism: NoisyVector, moments: tuple[float, ...]) -> dict[str, float]:
         from utmost.theory.estimates.design.mean import mean_losses
 
-        return all_in_unit(mean_losses(mechanism, *moments), self.step)
+        return losses_in_unit(mean_losses(mechanism, *moments), self.step)
 
     def moments(self, sums: Sequence[int]) -> tuple[float, ...]:
         above, below = sums
@@ -139,7 +140,7 @@ class Mean(Ratio):
         from utmost.theory.estimates.design.mean import mean_alternatives
 
         losses_by_name = mean_alternatives(space, level, self.weight)
-        return {name: all_in_unit(losses, self.step) for name, losses in losses_by_name.items()}
+        return {name: losses_in_unit(losses, self.step) for name, losses in losses_by_name.items()}
 
     @property
     def off_by_rounding(self) -> float:

@@ -18,10 +18,11 @@ from utmost.backends.source import Source
 from utmost.errors import InvalidInput, shown
 from utmost.exact import show_rational
 from utmost.queries.accuracy import CONFIDENCE
-from utmost.queries.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates, Integers, Setting
+from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers, Setting
 from utmost.queries.aggregates.clamping import ClampedColumn, most_steps_of_sums
 from utmost.queries.aggregates.intervals import plus_minus
 from utmost.queries.contributions import Contribution, values
+from utmost.queries.losses import ERROR_LOSSES
 from utmost.queries.options import BY, COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.queries.report.words import figures
 from utmost.queries.rounding_steps import DESIGN_UNITS
@@ -60,7 +61,8 @@ class Sum(Aggregate):
     def in_setting(self, setting: Setting) -> Self:
         most_steps = max(1, MOST_LISTED // setting.rows_each) if setting.tabulated else most_steps_of_sums(setting)
         values = self.values.with_grid(setting, most_steps)
-        if self.values.grid is None and values.rounded_values and not setting.grouped and setting.loss not in OF_RATIOS:
+        counts_steps = setting.loss not in ERROR_LOSSES
+        if counts_steps and self.values.grid is None and values.rounded_values and not setting.grouped:
             raise InvalidInput(
                 f"loss is {shown(setting.loss)}, which counts steps of the grid, and values are not whole numbers; "
                 "give the grid that values are rounded to, such as grid=1."

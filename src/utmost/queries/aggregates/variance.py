@@ -23,9 +23,10 @@ from utmost.exact import as_rational, show_rational
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
-from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting, all_in_unit, in_unit
+from utmost.queries.aggregates.aggregate import Estimates, Integers, Ratio, Setting
 from utmost.queries.aggregates.clamping import ClampedColumn
 from utmost.queries.contributions import Contribution, Grid, distances_to_ends
+from utmost.queries.losses import loss_in_unit, losses_in_unit
 from utmost.queries.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
 from utmost.queries.rounding_steps import MOST_STEPS
 from utmost.space.integers import Lattice, Moves
@@ -149,7 +150,7 @@ class Variance(Ratio):
         return float(self.half_range**2)
 
     def worst(self, loss: str) -> float:
-        return in_unit(loss, 1.0, self.half_range**2)
+        return loss_in_unit(loss, 1.0, self.half_range**2)
 
     def largest_losses(self, mechanism: NoisyVector) -> dict[str, float]:
         from utmost.theory.estimates.design.variance import LARGEST
@@ -159,12 +160,12 @@ class Variance(Ratio):
     def least_losses(self, mechanism: NoisyVector) -> dict[str, float]:
         from utmost.theory.estimates.design.variance import least_variance_losses
 
-        return all_in_unit(least_variance_losses(mechanism.noise, self.weight), self.half_range**2)
+        return losses_in_unit(least_variance_losses(mechanism.noise, self.weight), self.half_range**2)
 
     def losses_at(self, mechanism: NoisyVector, moments: tuple[float, ...]) -> dict[str, float]:
         from utmost.theory.estimates.design.variance import variance_losses
 
-        return all_in_unit(variance_losses(mechanism.noise, self.weight, *moments), self.half_range**2)
+        return losses_in_unit(variance_losses(mechanism.noise, self.weight, *moments), self.half_range**2)
 
     def moments(self, sums: Sequence[int]) -> tuple[float, ...]:
         from utmost.theory.estimates.design.variance import moments
@@ -176,7 +177,7 @@ class Variance(Ratio):
         from utmost.theory.estimates.design.variance import variance_alternatives
 
         losses_by_name = variance_alternatives(level, self.setting.rows_each, straightness(space))
-        return {name: all_in_unit(losses, self.half_range**2) for name, losses in losses_by_name.items()}
+        return {name: losses_in_unit(losses, self.half_range**2) for name, losses in losses_by_name.items()}
 
     @property
     def off_by_rounding(self) -> float:

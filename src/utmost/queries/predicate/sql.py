@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from utmost.backends.source import Source
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.values import PARTS, Expression
 from utmost.queries.predicate.ibis_values import is_ibis, text_of_ibis
 from utmost.queries.predicate.parser import parse_sql
@@ -165,7 +165,7 @@ def _condition(text: str, source: Source) -> Expression:
         raise InvalidInput("a column of text alone is no condition; compare it, as in \"answer = 'yes'\".")
     if condition.type.kind != "boolean":
         raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
-    return made.user_condition(source.require_supported(condition))
+    return expr.user_condition(source.require_supported(condition))
 
 
 def as_number(text: str, source: Source) -> Expression:
@@ -174,7 +174,7 @@ def as_number(text: str, source: Source) -> Expression:
     def number() -> Expression:
         value = _parsed(text, source, "expression")
         if value.type.undeclared:
-            value = made.try_cast(value, "float64")
+            value = expr.try_cast(value, "float64")
         if not value.type.is_number:
             raise InvalidInput(f"{shown(text)} is {value.type}, not a number; give such as 'hours * 60'.")
         return source.require_supported(value)
@@ -247,9 +247,9 @@ class Builder:
         if name in BINDING:
             self._require_parentheses(node)
         if name in COMPARISONS:
-            return made.compare(COMPARISONS[name], self.build(node.this), self.build(node.expression))
+            return expr.compare(COMPARISONS[name], self.build(node.this), self.build(node.expression))
         if name.lower() in PARTS:
-            return made.date_part(self.build(node.this), name.lower())
+            return expr.date_part(self.build(node.this), name.lower())
         if maker is None:
             refuse(node.sql(dialect="duckdb")[:80])
         expression: Expression = maker(node)
@@ -278,16 +278,16 @@ class Builder:
         return self.source.column(name)
 
     def _literal(self, node: Any) -> Expression:
-        return made.literal(node.this) if node.is_string else made.number_from_text(node.this)
+        return expr.literal(node.this) if node.is_string else expr.number_from_text(node.this)
 
     def _neg(self, node: Any) -> Expression:
         inner = node.this
         if type(inner).__name__ != "Literal" or inner.is_string:
-            return made.negate(self._computable(inner))
-        return made.number_from_text("-" + inner.this)
+            return expr.negate(self._computable(inner))
+        return expr.number_from_text("-" + inner.this)
 
     def _boolean(self, node: Any) -> Expression:
-        return made.literal(bool(node.this))
+        return expr.literal(bool(node.this))
 
     def _null(self, node: Any) -> Expression:
         raise InvalidInput("a comparison with NULL is never true in SQL; write IS NULL or IS NOT NULL.")
@@ -296,26 +296,26 @@ class Builder:
         return self.build(node.this)
 
     def _trycast(self, node: Any) -> Expression:
-        return made.try_cast(self.build(node.this), type_of_cast(node.args["to"]))
+        return expr.try_cast(self.build(node.this), type_of_cast(node.args["to"]))
 
     def _cast(self, node: Any) -> Expression:
         inner, target = self.build(node.this), type_of_cast(node.args["to"])
         if inner.is_literal and inner.type.kind == "text":  # DATE '2026-01-31', a public literal
-            return made.date_literal(inner, made.type_from_name(target).kind)
+            return expr.date_literal(inner, expr.type_from_name(target).kind)
         widening = inner.type.is_number and target == "float64"
         if inner.is_literal or widening or (inner.type.kind in ("integer", "text", "boolean") and target == "string"):
-            return made.try_cast(inner, target)
+            return expr.try_cast(inner, target)
         raise NotRowWise("CAST fails on values that do not fit; use TRY_CAST(... AS ...), which makes them null.")
 
     def _extract(self, node: Any) -> Expression:
-        return made.date_part(self.build(node.expression), node.this.name.lower())
+        return expr.date_part(self.build(node.expression), node.this.name.lower())
 
     # computed values
 
     def _computable(self, node: Any) -> Expression:
         """An operand of arithmetic, which must be a number."""
         value = self.build(node)
-        value = made.try_cast(value, "float64") if value.type.undeclared else value
+        value = expr.try_cast(value, "float64") if value.type.undeclared else value
         if not value.type.is_number:
             raise NotRowWise(
                 f"{shown(node.sql(dialect='duckdb')[:80])} is {value.type}, and arithmetic is done with numbers; use "
@@ -324,16 +324,16 @@ class Builder:
         return value
 
     def _add(self, node: Any) -> Expression:
-        return made.arithmetic("add", self._computable(node.this), self._computable(node.expression))
+        return expr.arithmetic("add", self._computable(node.this), self._computable(node.expression))
 
     def _mul(self, node: Any) -> Expression:
-        return made.arithmetic("multiply", self._computable(node.this), self._computable(node.expression))
+        return expr.arithmetic("multiply", self._computable(node.this), self._computable(node.expression))
 
     def _sub(self, node: Any) -> Expression:
         left, right = self.build(node.this), self.build(node.expression)
         if "date" in (left.type.kind, right.type.kind):
-            return made.days_between(left, right)
-        return made.arithmetic("subtract", self._computable(node.this), self._computable(node.expression))
+            return expr.days_between(left, right)
+        return expr.arithmetic("subtract", self._computable(node.this), self._computable(node.expression))
 
     def _div(self, node: Any) -> Expression:
         by = node.expression.this if type(node.expression).__name__ == "Neg" else node.expression
@@ -342,48 +342,48 @@ class Builder:
         number = float(Decimal(by.this)) * (1 if by is node.expression else -1)
         if not 1e-18 <= abs(number) <= 1e18:
             raise NotRowWise("a division is by a number from 1e-18 to 1e18, and not by 0.")
-        return made.divide(self._computable(node.this), number)
+        return expr.divide(self._computable(node.this), number)
 
     def _abs(self, node: Any) -> Expression:
-        return made.absolute(self._computable(node.this))
+        return expr.absolute(self._computable(node.this))
 
     def _datediff(self, node: Any) -> Expression:
         unit = str(node.args.get("unit") or "day").strip("'").lower()
         if unit != "day":
             raise NotRowWise(f"a difference of dates is in days, not in {unit}: date_diff('day', born, seen).")
-        return made.days_between(self.build(node.this), self.build(node.expression))
+        return expr.days_between(self.build(node.this), self.build(node.expression))
 
     def _least(self, node: Any) -> Expression:
-        return made.least(*map(self.build, (node.this, *node.expressions)))
+        return expr.least(*map(self.build, (node.this, *node.expressions)))
 
     def _greatest(self, node: Any) -> Expression:
-        return made.greatest(*map(self.build, (node.this, *node.expressions)))
+        return expr.greatest(*map(self.build, (node.this, *node.expressions)))
 
     def _coalesce(self, node: Any) -> Expression:
-        return made.coalesce(*map(self.build, (node.this, *node.expressions)))
+        return expr.coalesce(*map(self.build, (node.this, *node.expressions)))
 
     def _case(self, node: Any) -> Expression:
         if node.this is not None:
             raise NotRowWise("write CASE with conditions: CASE WHEN town = 'Ash' THEN 1 ELSE 0 END.")
         default = node.args.get("default")
         branches = [
-            (made.user_condition(self._condition(branch.this)), self.build(branch.args["true"]))
+            (expr.user_condition(self._condition(branch.this)), self.build(branch.args["true"]))
             for branch in node.args["ifs"]
         ]
-        return made.case(branches, self.build(default) if default else None)
+        return expr.case(branches, self.build(default) if default else None)
 
     def _lower(self, node: Any) -> Expression:
-        return made.letters(self._text(node.this), lower=True)
+        return expr.letters(self._text(node.this), lower=True)
 
     def _upper(self, node: Any) -> Expression:
-        return made.letters(self._text(node.this), lower=False)
+        return expr.letters(self._text(node.this), lower=False)
 
     def _substring(self, node: Any) -> Expression:
         start, length = node.args.get("start"), node.args.get("length")
         places = [str(part.this) if type(part).__name__ == "Literal" else "" for part in (start, length)]
         if not all(place.isascii() and place.isdecimal() and len(place) < 10 for place in places) or int(places[0]) < 1:
             raise NotRowWise("substr takes a fixed start, from 1 on, and a fixed length: substr(town, 1, 3).")
-        return made.substring(self._text(node.this), int(places[0]), int(places[1]))
+        return expr.substring(self._text(node.this), int(places[0]), int(places[1]))
 
     def _text(self, node: Any) -> Expression:
         value = self.build(node)
@@ -394,49 +394,49 @@ class Builder:
     # conditions
 
     def _and(self, node: Any) -> Expression:
-        return made.all_of(*(self._condition(part) for part in node.flatten(unnest=False)))
+        return expr.all_of(*(self._condition(part) for part in node.flatten(unnest=False)))
 
     def _or(self, node: Any) -> Expression:
-        return made.any_of(*(self._condition(part) for part in node.flatten(unnest=False)))
+        return expr.any_of(*(self._condition(part) for part in node.flatten(unnest=False)))
 
     def _not(self, node: Any) -> Expression:
         return ~self._condition(node.this)
 
     def _between(self, node: Any) -> Expression:
         this, low, high = (self.build(part) for part in (node.this, node.args["low"], node.args["high"]))
-        return made.compare(">=", this, low) & made.compare("<=", this, high)
+        return expr.compare(">=", this, low) & expr.compare("<=", this, high)
 
     def _in(self, node: Any) -> Expression:
         options = node.args.get("expressions") or []
         if not options:
             raise NotRowWise("IN () lists nothing; list values, as in town IN ('Briar', 'Ash').")
-        return made.is_in(self.build(node.this), [self.build(option) for option in options])
+        return expr.is_in(self.build(node.this), [self.build(option) for option in options])
 
     def _like(self, node: Any) -> Expression:
-        return made.like(self.build(node.this), self.build(node.expression))
+        return expr.like(self.build(node.this), self.build(node.expression))
 
     def _ilike(self, node: Any) -> Expression:
-        return made.like(self.build(node.this), self.build(node.expression), any_case=True)
+        return expr.like(self.build(node.this), self.build(node.expression), any_case=True)
 
     def _startswith(self, node: Any) -> Expression:
-        return made.text_test("starts_with", self.build(node.this), self.build(node.expression))
+        return expr.text_test("starts_with", self.build(node.this), self.build(node.expression))
 
     def _endswith(self, node: Any) -> Expression:
-        return made.text_test("ends_with", self.build(node.this), self.build(node.expression))
+        return expr.text_test("ends_with", self.build(node.this), self.build(node.expression))
 
     def _contains(self, node: Any) -> Expression:
-        return made.text_test("contains", self.build(node.this), self.build(node.expression))
+        return expr.text_test("contains", self.build(node.this), self.build(node.expression))
 
     def _is(self, node: Any) -> Expression:
         if type(node.expression).__name__ != "Null":
             refuse("IS with anything but NULL")
-        return made.is_null(self.build(node.this))
+        return expr.is_null(self.build(node.this))
 
     def _nullsafeeq(self, node: Any) -> Expression:
-        return made.compare("same", self.build(node.this), self.build(node.expression))
+        return expr.compare("same", self.build(node.this), self.build(node.expression))
 
     def _nullsafeneq(self, node: Any) -> Expression:
-        return ~made.compare("same", self.build(node.this), self.build(node.expression))
+        return ~expr.compare("same", self.build(node.this), self.build(node.expression))
 
     def _condition(self, node: Any) -> Expression:
         value = self.build(node)

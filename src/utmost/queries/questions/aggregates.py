@@ -29,25 +29,18 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain, as_whole
 from utmost.privacy import ApproxDP, Level
 from utmost.queries.accuracy import CONFIDENCE, After, Before
-from utmost.queries.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates, Integers, Ratio, Setting
+from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers, Ratio, Setting
 from utmost.queries.contributions import digits_for, from_digits, in_digits
 from utmost.queries.group_bounds import GroupBounds
 from utmost.queries.groups import LARGEST, bounded_statement, grouped_statement
 from utmost.queries.keys import Keys, named, require_keys
+from utmost.queries.losses import ERROR_LOSSES, as_loss, loss_in_unit, losses_in_unit, reported_losses, with_rounding
 from utmost.queries.questions.alternatives import noise_alternatives, number_alternatives
 from utmost.queries.questions.integer_limits import clip_to, is_near_end
 from utmost.queries.questions.priors import prior_name, prior_text, require_unbiased
-from utmost.queries.questions.question import (
-    Question,
-    as_loss,
-    as_of,
-    in_units,
-    loss_in_unit,
-    question_in_words,
-    reported_losses,
-    with_rounding,
-)
+from utmost.queries.questions.question import Question, as_of
 from utmost.queries.questions.row_errors import RowErrors, as_expected
+from utmost.queries.report.words import question_in_words
 from utmost.queries.rounding_steps import DESIGN_UNITS
 from utmost.space.integers import Lattice
 from utmost.space.line import Line, cost, line_prior
@@ -267,8 +260,9 @@ class AggregateQuery(Question):
             return self.row_errors.expected_losses()
         losses = reported_losses(self.loss)
         ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
-        compared = in_units({"Utmost": ours, **self.alternatives(losses)}, losses, self.step)
-        return with_rounding(compared, self.off_by_rounding)
+        compared = {"Utmost": ours, **self.alternatives(losses)}
+        in_unit = {name: losses_in_unit(by_loss, self.step, losses) for name, by_loss in compared.items()}
+        return with_rounding(in_unit, self.off_by_rounding)
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
         """Expected losses of the standard noises, in steps, by name and loss."""
@@ -479,7 +473,7 @@ class SeveralSums(AggregateQuery):
 
     @property
     def losses_designed_for(self) -> tuple[str, ...]:
-        return OF_RATIOS
+        return ERROR_LOSSES
 
     @property
     def words(self) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.queries.questions.question import loss_in_unit
+from utmost.queries.losses import loss_in_unit
 from utmost.space.integers import Lattice
 from utmost.space.line import Line, cost, tolerance, within
 

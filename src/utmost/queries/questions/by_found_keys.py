@@ -41,7 +41,8 @@ from utmost.queries.questions.aggregates import (
 )
 from utmost.queries.questions.alternatives import MOST_WIDE, gaussian_spread
 from utmost.queries.questions.integer_limits import clip_to, is_near_end
-from utmost.queries.questions.question import Terms, question_in_words
+from utmost.queries.questions.question import Terms
+from utmost.queries.report.words import question_in_words
 from utmost.queries.units import Unit
 from utmost.queries.units_per_key import Found, holders_statement, in_order, read_found_keys
 from utmost.space.integers import Holders, Lattice

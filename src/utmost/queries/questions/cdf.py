@@ -19,10 +19,12 @@ from utmost.queries.accuracy import After
 from utmost.queries.arguments import listed, plain
 from utmost.queries.bins import Bins
 from utmost.queries.cells import EXACT, edge_cells, tally_statement
+from utmost.queries.losses import as_loss
 from utmost.queries.options import COLUMN, EDGES, OF, WHERE
 from utmost.queries.questions.cell_counts import CellCounts
 from utmost.queries.questions.nested import MAY_FALL, NestedStrategy, increasing, nested_strategy, running_counts
-from utmost.queries.questions.question import as_loss, as_of, question_in_words
+from utmost.queries.questions.question import as_of
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice
 
 if TYPE_CHECKING:

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from utmost.errors import InvalidInput
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE, After, Before
+from utmost.queries.losses import reported_losses
 from utmost.queries.questions.alternatives import noise_alternatives
 from utmost.queries.questions.integer_limits import is_near_end
-from utmost.queries.questions.question import Question, Terms, reported_losses
+from utmost.queries.questions.question import Question, Terms
 from utmost.space.integers import Lattice, Strategy, Unlisted
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.queries.accuracy import CONFIDENCE, Before
 from utmost.queries.keys import Keys
-from utmost.queries.questions.cell_counts import CellStrategy
+from utmost.queries.options import Option
+from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts, CellStrategy
 from utmost.space.integers import CentredTables, Moves, Tables
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from utmost.design.workload import Workload
 
 ALL: Any = ...
 """Stands in a key for a column that is summed over."""
@@ -194,3 +197,58 @@ class ConsistentTables(CellStrategy):
         columns["value"] = [float(number) for number in numbers.values()]
         columns["lower"], columns["upper"] = [ends[key][0] for key in keys], [ends[key][1] for key in keys]
         return pyarrow.table(columns)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConsistentCounts(CellCounts):
+    """A query for counts of the same rows in several tables that agree exactly.
+
+    Attributes
+    ----------
+    by : Keys
+        The public values of every column.
+    """
+
+    options: ClassVar[tuple[Option, ...]] = ()  # commands have no form for keys
+
+    loss: str = "squared"
+    by: Keys
+
+    @property
+    @abstractmethod
+    def workload(self) -> Workload:
+        """The wanted counts, as sums of cells."""
+
+    @property
+    @abstractmethod
+    def strategy(self) -> ConsistentTables: ...
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    @property
+    def problem_data(self) -> dict[str, Any]:
+        return {**super().problem_data, "workload": self.workload.of}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes, OUTSIDE)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.names
+
+    def plain_value(self, value: Mapping[Any, Fraction]) -> Any:
+        return self.strategy.plain_value(value)
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        return self.strategy.plain_intervals()
+
+    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
+        """The answer as consistent non-negative integers, which are biased near 0."""
+        return self.strategy.rounded(released)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """Arrow table with one row per number: its columns, their values (null if summed over), value and interval."""
+        return self.strategy.table(released)

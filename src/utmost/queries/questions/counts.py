@@ -22,6 +22,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.queries.arguments import plain
 from utmost.queries.cells import condition_cells, people_in_first_cell, tally_statement
 from utmost.queries.contributions import ones, people_with_any, statement
+from utmost.queries.losses import as_loss
 from utmost.queries.options import CONDITIONS, OF
 from utmost.queries.predicate import Where, as_where, where_from_text
 from utmost.queries.predicate.relations import OVERLAPPING, Relation, relation
@@ -35,7 +36,7 @@ from utmost.queries.questions.cell_counts import (
     total_of,
 )
 from utmost.queries.questions.nested import MAY_FALL, nested_strategy, running_counts
-from utmost.queries.questions.question import as_loss, as_of
+from utmost.queries.questions.question import as_of
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:

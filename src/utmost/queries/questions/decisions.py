@@ -20,9 +20,9 @@ from utmost.queries.accuracy import Before
 from utmost.queries.contributions import Contribution, ones, statement, votes
 from utmost.queries.groups import grouped_statement
 from utmost.queries.keys import Keys
+from utmost.queries.losses import as_loss
 from utmost.queries.predicate import Where
 from utmost.queries.questions.alternatives import tails
-from utmost.queries.questions.question import as_loss
 from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection, under_prior
 from utmost.queries.questions.tiered import TieredDecision, TieredSum, require_uniform
 from utmost.queries.units import Unit

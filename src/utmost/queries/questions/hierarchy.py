@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,16 +22,12 @@ from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.contributions import ones
 from utmost.queries.groups import grouped_statement
 from utmost.queries.keys import Keys, named, require_keys
-from utmost.queries.options import Option
-from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts
-from utmost.queries.questions.consistent_tables import ALL, ConsistentTables
-from utmost.queries.questions.question import question_in_words
+from utmost.queries.questions.consistent_tables import ALL, ConsistentCounts, ConsistentTables
+from utmost.queries.report.words import question_in_words
 from utmost.queries.units import MOST_ROWS
 from utmost.space.integers import Tables
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from utmost.design.workload import Workload
     from utmost.theory.workload.hierarchy_algebra import Hierarchy, Tree
 
@@ -194,7 +189,7 @@ class TreeLevels(ConsistentTables):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HierarchyOf(CellCounts):
+class HierarchyOf(ConsistentCounts):
     """The number of rows of each node of a hierarchy, from the total to the finest level.
 
     Attributes
@@ -207,10 +202,6 @@ class HierarchyOf(CellCounts):
 
     name = "hierarchy"
     summary = "how many rows each node of a public hierarchy has, in agreement"
-    options: ClassVar[tuple[Option, ...]] = ()  # commands have no form for keys
-
-    loss: str = "squared"
-    by: Keys
     levels: Any
 
     def __post_init__(self) -> None:
@@ -243,14 +234,6 @@ class HierarchyOf(CellCounts):
         parameters = {"levels": list(self.levels), "by": self.by.public, "where": self.where.text}
         return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
-
-    @property
-    def problem_data(self) -> dict[str, Any]:
-        return {**super().problem_data, "workload": self.workload.of}
-
     @cached_property
     def workload(self) -> Workload:
         from utmost.design.workload import Workload
@@ -273,25 +256,3 @@ class HierarchyOf(CellCounts):
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = {"count": ones(source, self.where.given)}
         return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (*super().notes, OUTSIDE)
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        return self.by.names
-
-    def plain_value(self, value: Mapping[Any, Fraction]) -> Any:
-        return self.strategy.plain_value(value)
-
-    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        return self.strategy.plain_intervals()
-
-    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
-        """The answer as consistent non-negative integers, which are biased near 0."""
-        return self.strategy.rounded(released)
-
-    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """Arrow table with one row per number: its columns, their values (null if summed over), value and interval."""
-        return self.strategy.table(released)

@@ -13,6 +13,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.queries.arguments import plain
 from utmost.queries.bins import Bins, as_bins, labels_of, public_of
 from utmost.queries.cells import as_categories, category_cells, tally_statement
+from utmost.queries.losses import as_loss
 from utmost.queries.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
 from utmost.queries.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
 from utmost.queries.questions.cell_counts import (
@@ -23,7 +24,8 @@ from utmost.queries.questions.cell_counts import (
     Total,
     total_of,
 )
-from utmost.queries.questions.question import as_loss, as_of, question_in_words
+from utmost.queries.questions.question import as_of
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice, Moves
 
 PUBLISHED = "the cells hold every row, so their sum, how many rows there are, is published with them"

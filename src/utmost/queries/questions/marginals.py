@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,17 +22,13 @@ from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.groups import marginal_statement
 from utmost.queries.keys import MOST_CELLS, Keys, named
-from utmost.queries.options import Option
-from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts
-from utmost.queries.questions.consistent_tables import ALL, ConsistentTables
-from utmost.queries.questions.question import question_in_words
+from utmost.queries.questions.consistent_tables import ALL, ConsistentCounts, ConsistentTables
+from utmost.queries.report.words import question_in_words
 from utmost.queries.units import MOST_ROWS
 from utmost.space.integers import CentredTables, Tables
 from utmost.theory.workload.marginal_algebra import centre
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from utmost.design.workload import Workload
     from utmost.theory.workload.problem import Margins
 
@@ -167,7 +162,7 @@ class MarginalTables(ConsistentTables):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marginals(CellCounts):
+class Marginals(ConsistentCounts):
     """The number of rows of each combination of values, in the tables of several sets of columns; they agree exactly.
 
     Attributes
@@ -180,10 +175,6 @@ class Marginals(CellCounts):
 
     name = "marginals"
     summary = "how many rows each combination has, in many tables that agree with each other"
-    options: ClassVar[tuple[Option, ...]] = ()  # commands have no form for keys
-
-    loss: str = "squared"
-    by: Keys
     tables: Any
 
     def __post_init__(self) -> None:
@@ -227,14 +218,6 @@ class Marginals(CellCounts):
         parameters = {"tables": tables, "by": self.by.public, "where": self.where.text}
         return {"question": self.name, **parameters, "loss": self.loss, "prior": "uniform"}
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
-
-    @property
-    def problem_data(self) -> dict[str, Any]:
-        return {**super().problem_data, "workload": self.workload.of}
-
     @cached_property
     def workload(self) -> Workload:
         from utmost.design.workload import Workload
@@ -259,28 +242,6 @@ class Marginals(CellCounts):
     def statement(self, source: Source, secret: bytes) -> Statement:
         arguments = (self.by, self.counted_tables, self.where.given)
         return marginal_statement(source, self.bounded_unit, self.rows_each, *arguments, secret)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (*super().notes, OUTSIDE)
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        return self.by.names
-
-    def plain_value(self, value: Mapping[Any, Fraction]) -> Any:
-        return self.strategy.plain_value(value)
-
-    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        return self.strategy.plain_intervals()
-
-    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
-        """The answer as consistent non-negative integers, which are biased near 0."""
-        return self.strategy.rounded(released)
-
-    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """Arrow table with one row per number: its columns, their values (null if summed over), value and interval."""
-        return self.strategy.table(released)
 
 
 def _as_tables(of: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -20,9 +20,9 @@ import numpy as np
 
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE, Before
+from utmost.queries.losses import reported_losses
 from utmost.queries.questions.alternatives import noise_alternatives
 from utmost.queries.questions.cell_counts import CellStrategy, NoisyCounts
-from utmost.queries.questions.question import reported_losses
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:

@@ -11,10 +11,12 @@ from utmost.errors import InvalidInput
 from utmost.queries.arguments import Of, tally_prior, tally_prior_text
 from utmost.queries.bins import as_bins, labels_of, public_of
 from utmost.queries.cells import Cells, as_categories, category_cells
+from utmost.queries.losses import as_loss
 from utmost.queries.options import CHOICES, COLUMN, OF, WHERE
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import NamedCandidate, Tally
-from utmost.queries.questions.question import as_loss, as_of, question_in_words
+from utmost.queries.questions.question import as_of
+from utmost.queries.report.words import question_in_words
 
 if TYPE_CHECKING:
     from utmost.solution import Solution

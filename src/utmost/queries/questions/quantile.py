@@ -16,17 +16,19 @@ from utmost.backends.source import Source, as_column
 from utmost.errors import InvalidInput
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.arguments import Of, TallyPrior, listed, tally_prior, tally_prior_text
-from utmost.queries.candidates import as_candidates as listed_candidates
+from utmost.queries.candidates import as_candidates
 from utmost.queries.cells import Cells, range_cells
 from utmost.queries.keys import MOST_CELLS, Keys
+from utmost.queries.losses import as_loss
 from utmost.queries.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHARE, UPPER, WHERE
 from utmost.queries.predicate import Where
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import NamedCandidate, Tally
-from utmost.queries.questions.quantiles import MOST_CANDIDATES, Quantiles, as_candidates, as_share
-from utmost.queries.questions.question import Question, Terms, as_loss, as_of, question_in_words
+from utmost.queries.questions.quantiles import MOST_CANDIDATES, Quantiles, as_listed_candidates, as_share
+from utmost.queries.questions.question import Question, Terms, as_of
 from utmost.queries.questions.ranked import Ranked
 from utmost.queries.questions.selection import Confidence
+from utmost.queries.report.words import question_in_words
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -68,7 +70,7 @@ class NamedQuantile(NamedCandidate):
         return self._between(self.facts(solution).interval(answer))
 
     def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
-        return listed_candidates(self.labels).between(*places, whole=False)
+        return as_candidates(self.labels).between(*places, whole=False)
 
     def notes(self, solution: Solution) -> tuple[str, ...]:
         facts, last = self.facts(solution), len(self.labels) - 1
@@ -120,7 +122,9 @@ class Quantile(Choice):
     def __post_init__(self) -> None:
         self.set_fields(of=as_of(self.of, self.terms.unit))  # first: the contribution bound depends on it
         super().__post_init__()
-        self.set_fields(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
+        self.set_fields(
+            column=as_column(self.column), q=as_share(self.q), candidates=as_listed_candidates(self.candidates)
+        )
         self.set_fields(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
         if self.by is not None and self.by.size * len(self.candidates) > MOST_CELLS:
             raise InvalidInput(

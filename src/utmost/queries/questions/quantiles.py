@@ -29,13 +29,15 @@ from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
 from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.arguments import Of, listed, plain
-from utmost.queries.candidates import as_candidates as listed_candidates
+from utmost.queries.candidates import as_candidates
 from utmost.queries.cells import range_cells, tally_statement
+from utmost.queries.losses import as_loss
 from utmost.queries.predicate import EVERY_ROW, Where
 from utmost.queries.questions.alternatives import noise_alternatives
 from utmost.queries.questions.integer_limits import is_near_end
 from utmost.queries.questions.nested import increasing
-from utmost.queries.questions.question import Question, as_loss, as_of, question_in_words
+from utmost.queries.questions.question import Question, as_of
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class Quantiles(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.set_fields(column=as_column(self.column), shares=as_shares(self.shares))
-        self.set_fields(candidates=as_candidates(self.candidates))
+        self.set_fields(candidates=as_listed_candidates(self.candidates))
         self.set_fields(loss=as_loss(self.loss, ("absolute",)), of=as_of(self.of, self.terms.unit))
 
     @property
@@ -175,7 +177,7 @@ class Quantiles(Question):
 
     def after(self, released: Mapping[str, Any]) -> After:
         """For each quantile, the first and the last candidate that the noisy counts do not rule out."""
-        sums, grid = self._running(released), listed_candidates(self.candidates)
+        sums, grid = self._running(released), as_candidates(self.candidates)
         ends = {}
         for q, half in zip(self.shares, self._half_widths, strict=True):
             over = np.array([float(count - q * sums[-1]) for count in sums])
@@ -285,7 +287,7 @@ def as_share(q: Number) -> Fraction:
     return share
 
 
-def as_candidates(candidates: Any) -> tuple[Any, ...]:
+def as_listed_candidates(candidates: Any) -> tuple[Any, ...]:
     """Return candidates as a tuple of increasing numbers."""
     candidate_list = listed(candidates)
     values = [plain(x) for x in candidate_list] if isinstance(candidate_list, Sequence) else []  # a set has no order

@@ -20,23 +20,23 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.backends.source import Source, Statement
-from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel, shown
-from utmost.privacy import ApproxDP, Level, as_level, require_pure
+from utmost.errors import CannotCertify, InvalidInput, shown
+from utmost.privacy import ApproxDP, Level, as_level
 from utmost.queries.accuracy import After, Before
 from utmost.queries.arguments import Neighbours, Of
+from utmost.queries.losses import loss_in_unit
 from utmost.queries.options import Option
 from utmost.queries.predicate import EVERY_ROW, Where
 from utmost.queries.report.words import figures
 from utmost.queries.units import Unit
 from utmost.space.integers import Lattice, Moves, Unlisted
-from utmost.space.line import within
 
 if TYPE_CHECKING:
     import pyarrow
@@ -59,8 +59,6 @@ HOW_MANY_DROPPED = "left_out asks how many people lose rows, and share_left_out 
 ONE_ROW = (
     "; the row is chosen for each question among those with its condition: do not add up answers of several questions"
 )
-REPORTED_LOSSES = ("absolute", "squared", "zero-one")
-"""The losses that every report shows, whichever the mechanism is designed for."""
 
 
 @dataclass(frozen=True)
@@ -503,11 +501,6 @@ def as_of(of: Any, unit: Unit) -> Of:
     return "rows" if of == "rows" else "people"
 
 
-def question_in_words(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
-    """A question as a sentence: words, the rows that are used, the condition, and how it is answered."""
-    return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"
-
-
 # ---- the public description of a query ----
 
 
@@ -554,8 +547,8 @@ def proved_optimal(question: Question) -> dict[str, Any]:
         "optimal": certificate.claim,
         "of": question.certificate_subject or "the answer",
         "because": certificate.reason,
-        "bound": in_unit(question, certificate.bound),
-        "gap": in_unit(question, certificate.gap),
+        "bound": loss_in_answer_unit(question, certificate.bound),
+        "gap": loss_in_answer_unit(question, certificate.gap),
         **further_gaps(question),
     }
 
@@ -568,18 +561,18 @@ def further_gaps(question: Question) -> dict[str, Any]:
     """
     solution = question.solution
     evidence = solution.certificate.evidence
-    gaps = {"away": in_unit(question, evidence["away"])} if "away" in evidence else {}
+    gaps = {"away": loss_in_answer_unit(question, evidence["away"])} if "away" in evidence else {}
     for name, label in (("average", "gap on average"), ("noise", "gap among noise")):
         if isinstance(evidence.get(name), float):
-            gaps[label] = in_unit(question, solution.value - evidence[name])
+            gaps[label] = loss_in_answer_unit(question, solution.value - evidence[name])
     return gaps
 
 
-def in_unit(question: Question, value: float | None) -> float | None:
+def loss_in_answer_unit(question: Question, value: float | None) -> float | None:
     """A loss of the released integers, converted to the unit of the answer."""
     if question.solution.problem.question == "keys.shown":  # a number of contributors, whatever the aggregate is
         return value
-    return None if value is None else loss_in_unit(question.loss, value, float(question.step))
+    return None if value is None else loss_in_unit(question.loss, value, question.step)
 
 
 # ---- rules that all queries share ----
@@ -608,48 +601,6 @@ def require_releasable(level: Level) -> Level:
     return level
 
 
-def require_pure_release(level: Level, what: str) -> ApproxDP:
-    """Return the level if it is releasable and pure; the error names what is released at pure levels only."""
-    try:
-        return require_pure(require_releasable(level))
-    except UnsupportedLevel:
-        raise UnsupportedLevel(
-            f"{what} are released at pure levels, not {level}; give an epsilon, such as PureDP(1)."
-        ) from None
-
-
-def as_loss(loss: Any, choices: tuple[str, ...] = REPORTED_LOSSES) -> str:
-    """Return the name of a loss: "absolute", "squared", "zero-one", or "within k" (0 for errors up to k steps, else 1).
-
-    "within k" is a loss of integers on a line; where only some losses are offered, it is not among them.
-    """
-    everything = choices == REPORTED_LOSSES
-    if isinstance(loss, str) and (loss in choices or (everything and within(loss) is not None)):
-        return str.__str__(loss)
-    names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if everything else "")
-    raise InvalidInput(f"loss is {shown(loss)}; say {names}.")
-
-
-def reported_losses(loss: str) -> tuple[str, ...]:
-    """The losses of a report: the one of the design first, then the others that every report shows."""
-    return tuple(dict.fromkeys((loss, *REPORTED_LOSSES)))
-
-
-def loss_in_unit(loss: str, value: float, step: float) -> float:
-    """Convert a loss in steps to the unit of the answer."""
-    return value * {"absolute": step, "squared": step**2}.get(loss, 1.0)
-
-
-def in_units(
-    losses: Mapping[str, Mapping[str, float]], shown_losses: Sequence[str], step: Fraction | float
-) -> dict[str, dict[str, float]]:
-    """Convert losses in steps, by mechanism and loss, to the unit of the answer; only those that are shown."""
-    return {
-        name: {loss: loss_in_unit(loss, expected, float(step)) for loss, expected in by.items() if loss in shown_losses}
-        for name, by in losses.items()
-    }
-
-
 def require_reachable(question: Question, error: Fraction, name: str, with_chance: bool = False) -> None:
     """Refuse a target that rounding alone can exceed: an expected loss, or an error bound with a probability."""
     rounding_error = question.off_by_rounding if with_chance else question.loss_from_rounding
@@ -661,12 +612,3 @@ def require_reachable(question: Question, error: Fraction, name: str, with_chanc
         f"{name} is {figures(float(error))}, and {question.rounds_to} alone can make an error of "
         f"{figures(rounding_error)}: no privacy level meets it; {change}."
     )
-
-
-def with_rounding(losses: dict[str, dict[str, float]], rounding_error: float) -> dict[str, dict[str, float]]:
-    """Losses by mechanism and loss, plus the most that rounding adds: the same for all, which get the same values."""
-    rounding_losses = {"absolute": rounding_error, "squared": rounding_error**2}
-    return {
-        name: {loss: expected + rounding_losses.get(loss, 0.0) for loss, expected in by.items()}
-        for name, by in losses.items()
-    }

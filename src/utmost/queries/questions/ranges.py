@@ -21,9 +21,11 @@ from utmost.privacy import Level
 from utmost.queries.accuracy import Before
 from utmost.queries.bins import Bins, bins
 from utmost.queries.cells import category_cells, tally_statement
+from utmost.queries.losses import as_loss
 from utmost.queries.options import COLUMN, EDGES, OF, WHERE
 from utmost.queries.questions.cell_counts import OUTSIDE, CellCounts, CellStrategy
-from utmost.queries.questions.question import as_loss, as_of, question_in_words
+from utmost.queries.questions.question import as_of
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:

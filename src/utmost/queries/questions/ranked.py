@@ -29,8 +29,9 @@ from utmost.queries.options import Option
 from utmost.queries.questions.choices import Choice
 from utmost.queries.questions.named_candidates import LongTally
 from utmost.queries.questions.quantiles import as_shares
-from utmost.queries.questions.question import as_of, question_in_words
+from utmost.queries.questions.question import as_of
 from utmost.queries.questions.selection import Confidence, Selection
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Tables, Tallies
 
 if TYPE_CHECKING:

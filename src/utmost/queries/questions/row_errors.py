@@ -22,7 +22,7 @@ from utmost.exact import as_literal
 from utmost.privacy import Level
 from utmost.queries.accuracy import Before
 from utmost.queries.aggregates.aggregate import Integers, Ratio
-from utmost.queries.questions.question import reported_losses, with_rounding
+from utmost.queries.losses import reported_losses, with_rounding
 from utmost.queries.report.words import figures
 from utmost.queries.rounding_steps import require_rows
 from utmost.space.integers import Lattice

@@ -16,11 +16,12 @@ from utmost.errors import InvalidInput
 from utmost.exact import as_whole
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import with_ids
-from utmost.queries.expressions import values as made
+from utmost.queries.expressions import values as expr
 from utmost.queries.expressions.values import Expression, literal
+from utmost.queries.losses import as_loss
 from utmost.queries.options import ANY_CONDITION, LARGEST
 from utmost.queries.questions.cell_counts import CellCounts, NoisyCounts
-from utmost.queries.questions.question import as_loss, question_in_words
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice
 
 MOST_LARGEST = 10**9
@@ -106,13 +107,13 @@ class RowsPerPerson(CellCounts):
         return NoisyCounts(solution=self.solution, names=self.names, counts=self.workload)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        people = with_ids(source, self.terms.unit, {}, self.where.given).aggregate(["who"], rows=made.count())
+        people = with_ids(source, self.terms.unit, {}, self.where.given).aggregate(["who"], rows=expr.count())
         rows, edges = people["rows"], (0, *self.ends)
 
         def between(low: int, high: int | None) -> Expression:
-            above = made.compare(">", rows, literal(low))
-            return above if high is None else above & made.compare("<=", rows, literal(high))
+            above = expr.compare(">", rows, literal(low))
+            return above if high is None else above & expr.compare("<=", rows, literal(high))
 
         bins = [*(between(low, high) for low, high in pairwise(edges)), between(self.largest, None)]
-        sums = {f"c{i}": made.total(made.where(inside, literal(1), literal(0))) for i, inside in enumerate(bins)}
+        sums = {f"c{i}": expr.total(expr.where(inside, literal(1), literal(0))) for i, inside in enumerate(bins)}
         return source.statement(people.aggregate(**sums))

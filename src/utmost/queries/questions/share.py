@@ -18,9 +18,10 @@ from utmost.exact import Number as AnyNumber
 from utmost.mechanism.sampling import uniform_integer
 from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.contributions import ones, statement
+from utmost.queries.losses import as_loss, loss_in_unit, losses_in_unit, reported_losses
 from utmost.queries.options import CONDITION, OF, Option, read_whole
 from utmost.queries.questions.alternatives import noise_alternatives
-from utmost.queries.questions.question import Question, as_loss, as_of, in_units, loss_in_unit, reported_losses
+from utmost.queries.questions.question import Question, as_of
 from utmost.queries.units import MOST_UNITS
 from utmost.space.integers import Lattice
 from utmost.space.line import Line
@@ -196,4 +197,5 @@ class Share(Question):
         losses = tuple(loss for loss in reported_losses(self.loss) if loss in OF_SHARES)
         ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
         alternatives = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
-        return in_units({"Utmost": ours, **alternatives}, losses, self.step)
+        compared = {"Utmost": ours, **alternatives}
+        return {name: losses_in_unit(by_loss, self.step, losses) for name, by_loss in compared.items()}

@@ -17,11 +17,13 @@ from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.aggregates.left_out import group_bounds_note
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import people_by_loss
+from utmost.queries.losses import as_loss, reported_losses
 from utmost.queries.options import ANY_CONDITION
 from utmost.queries.questions.integer_limits import is_near_end
-from utmost.queries.questions.question import Question, as_loss, question_in_words, reported_losses
+from utmost.queries.questions.question import Question
 from utmost.queries.questions.row_errors import LISTED, SIZES
 from utmost.queries.questions.share import OF_SHARES
+from utmost.queries.report.words import question_in_words
 from utmost.space.integers import Lattice
 
 if TYPE_CHECKING:

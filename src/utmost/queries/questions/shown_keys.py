@@ -22,7 +22,8 @@ from utmost.queries.questions.by_found_keys import (
     require_discover,
     users_needed,
 )
-from utmost.queries.questions.question import Question, question_in_words
+from utmost.queries.questions.question import Question
+from utmost.queries.report.words import question_in_words
 from utmost.queries.units import Unit
 from utmost.queries.units_per_key import Found, holders_statement
 from utmost.space.integers import Holders

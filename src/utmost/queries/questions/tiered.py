@@ -21,9 +21,10 @@ from utmost.queries.accuracy import CONFIDENCE, After, Before
 from utmost.queries.arguments import Of
 from utmost.queries.contributions import Contribution, ones, require_id, statement
 from utmost.queries.expressions.values import case, compare, least_over, literal
+from utmost.queries.losses import as_loss, reported_losses
 from utmost.queries.predicate import EVERY_ROW, Where, as_condition
 from utmost.queries.questions.priors import require_unbiased
-from utmost.queries.questions.question import Question, as_loss, as_of, reported_losses
+from utmost.queries.questions.question import Question, as_of
 from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection
 from utmost.queries.units import Unit
 from utmost.space.integers import Tiers

@@ -21,9 +21,10 @@ from utmost.queries.keys import Keys, keys
 from utmost.queries.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
 from utmost.queries.predicate import Where
 from utmost.queries.questions.choices import Choice
-from utmost.queries.questions.question import as_of, question_in_words
+from utmost.queries.questions.question import as_of
 from utmost.queries.questions.selection import Confidence, Scores, Selection
 from utmost.queries.questions.top_found import MISSED, as_k, recall_in_words
+from utmost.queries.report.words import question_in_words
 from utmost.queries.units import Unit
 from utmost.space.integers import Tallies
 

@@ -15,7 +15,7 @@ from utmost.queries.accuracy import CONFIDENCE, Before
 from utmost.queries.keys import named
 from utmost.queries.questions.aggregates import Groups
 from utmost.queries.questions.by_found_keys import ByFoundKeys, plain_key
-from utmost.queries.questions.question import question_in_words
+from utmost.queries.report.words import question_in_words
 from utmost.queries.units_per_key import Found
 
 MISSED = "missed"

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from utmost.queries.accuracy import After, Before
+from utmost.queries.predicate import Where
 from utmost.queries.units import Unit
 from utmost.solution import USEFUL
 
@@ -327,3 +328,8 @@ def known_after(after: After) -> str:
     sentence = f"{after.condition}: " if after.condition else ""
     sentence += f"{by_prior}, given {after.given}"
     return f"{sentence}; {by_law}, for every {'such ' if after.condition else ''}table" if by_law else sentence
+
+
+def question_in_words(words: str, where: Where, rows_clause: str = "", ending: str = "") -> str:
+    """A question as a sentence: words, the rows that are used, the condition, and how it is answered."""
+    return f"{words}{rows_clause}, where {where}{ending}?" if where else f"{words}{rows_clause}{ending}?"
