@@ -17,7 +17,7 @@ from oracles.spenders import spend_at_once
 import utmost as um
 from utmost.accounting import ledger_file, ledger_postgres
 from utmost.accounting.account import next_event, question_key
-from utmost.accounting.held import HeldAccount
+from utmost.accounting.holder_account import HolderAccount
 from utmost.accounting.ledger_file import Index, next_digest
 from utmost.errors import (
     BadFile,
@@ -674,7 +674,7 @@ def test_postgres_charges_two_accounts_in_one_transaction(postgres):
         ledger.open(f"{name} at held", budget, "rows, at most 500", "replace")
         for name, budget in (("a", 0.3), ("b", 0.6))
     ]
-    ada, bob = (HeldAccount(main, account) for account in own)
+    ada, bob = (HolderAccount(main, account) for account in own)
     with pytest.raises(BudgetSpent):
         ada.ask(0.5, "all", lambda: 7)
     assert bob.ask(0.5, "all", lambda: 8).answer == 8
@@ -688,7 +688,7 @@ def test_postgres_charges_both_or_neither_when_killed_at_any_statement(postgres)
 
     def work(report):
         ledger = um.Ledger(url)
-        held = HeldAccount(ledger.account("killed"), ledger.account("c at killed"))
+        held = HolderAccount(ledger.account("killed"), ledger.account("c at killed"))
         step = killing_before(last)
         run = ledger_postgres.PostgreSQL._run
         ledger_postgres.PostgreSQL._run = lambda *given: (step(), run(*given))[1]

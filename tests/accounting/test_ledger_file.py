@@ -19,7 +19,7 @@ from oracles.spenders import spend_at_once
 
 import utmost as um
 from utmost.accounting import ledger_file
-from utmost.accounting.held import HeldAccount
+from utmost.accounting.holder_account import HolderAccount
 from utmost.errors import BadFile, InvalidInput, LedgerFailed
 
 UNIT, NEIGHBOURS = "rows, at most 500", "add-remove"
@@ -42,7 +42,7 @@ def small_ledger(path):
     other.reserve(0.5, {"ask": "other"}).complete(None)
     schedule = account.reserve_schedule("1/8", 2, "slots")
     schedule.slot({"ask": 2}).complete([1, 2])
-    HeldAccount(account, other).reserve("1/16", {"ask": 3})
+    HolderAccount(account, other).reserve("1/16", {"ask": 3})
     return {"survey": Fraction(9, 16), "Zürich": Fraction(9, 16)}, schedule.number
 
 
@@ -253,7 +253,7 @@ def test_power_fails_while_two_accounts_are_charged(tmp_path, monkeypatch):
     """Whatever of the blocks not yet synced reached the disk: both accounts are charged and answered, or neither is."""
     path, victim, dice, states = tmp_path / "budget.db", tmp_path / "victim.db", random.Random(8), 0
     ledger = um.Ledger(path)
-    held = HeldAccount(*(ledger.open(name, 1, UNIT, NEIGHBOURS) for name in ("survey", "ada at survey")))
+    held = HolderAccount(*(ledger.open(name, 1, UNIT, NEIGHBOURS) for name in ("survey", "ada at survey")))
     start, power, promised = path.read_bytes(), FailingPower(monkeypatch), [(0, 0)]
     for i in range(3):
         reservation = held.reserve("1/8", {"ask": i, "padding": "x" * 300 * i})

@@ -13,7 +13,7 @@ from oracles.killing import in_a_child, killed_at
 import utmost as um
 from utmost.accounting import ledger_file
 from utmost.accounting.account import ENDED, Account, next_event, question_key
-from utmost.accounting.held import HeldAccount
+from utmost.accounting.holder_account import HolderAccount
 from utmost.accounting.ledger_file import Index, next_digest, write_line
 from utmost.accounting.suspension import orphaned_marks, remove_mark, set_mark
 from utmost.errors import SUSPENDED, AccountSuspended, BadFile, BudgetSpent, LedgerFailed
@@ -164,7 +164,7 @@ def test_a_holder_is_not_charged_either(tmp_path, meanwhile, monkeypatch):
     """Asked new, asked by another before, or given before: neither of the two accounts changes."""
     ledger = um.Ledger(tmp_path / "budget.db")
     whole = ledger.open("survey", 100, UNIT, NEIGHBOURS)
-    ada, bob = (HeldAccount(whole, ledger.open(name, 10, UNIT, NEIGHBOURS)) for name in ("ada", "bob"))
+    ada, bob = (HolderAccount(whole, ledger.open(name, 10, UNIT, NEIGHBOURS)) for name in ("ada", "bob"))
     ada.ask(1, "known", lambda: 7)
     late = bob.take(1, "late")
     ada.suspend(2)

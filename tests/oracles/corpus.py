@@ -27,7 +27,7 @@ import utmost as um
 from utmost.backends import opening
 from utmost.errors import UtmostError
 from utmost.mechanism.sampling import insecure_source_for_tests_only
-from utmost.queries.units_per_key import Found, in_order
+from utmost.queries.units_per_key import KeyTotals, in_order
 from utmost.solution.solution_file import solution_to_json
 
 FILE = Path(__file__).parents[1] / "golden" / "corpus.json.gz"
@@ -168,10 +168,10 @@ def written(case):
 def point_of(made):
     """The private point; of found keys, which engines list in any order, in that of the keys."""
     point = made.private_point(SECRET)
-    if not isinstance(point, Found):
+    if not isinstance(point, KeyTotals):
         return point
     order = in_order(point.keys)
-    return Found(point.keys.take(order), point.holders[order], point.numbers[order])
+    return KeyTotals(point.keys.take(order), point.holders[order], point.numbers[order])
 
 
 def _has_words(part):
@@ -195,7 +195,7 @@ def _plain(part):
         return _plain(part.tolist())
     if isinstance(part, Fraction):
         return str(part)
-    if isinstance(part, Found):
+    if isinstance(part, KeyTotals):
         return {"keys": part.keys.to_pylist(), "holders": _plain(part.holders), "numbers": _plain(part.numbers)}
     if is_dataclass(part):
         return _plain(asdict(part))

@@ -16,7 +16,7 @@ from utmost.queries.questions import Question, Terms
 from utmost.queries.questions.aggregates import ByKeys, OneNumber, SeveralSums
 from utmost.queries.questions.by_found_keys import ByFoundKeys
 from utmost.queries.questions.top_found import TopFound
-from utmost.queries.units_per_key import Found
+from utmost.queries.units_per_key import KeyTotals
 
 CONDITIONS = (
     "n >= 0",
@@ -67,7 +67,7 @@ class Asked:
         point = self.question.point(self.source.execute(statement))
         if isinstance(point, list | np.ndarray):
             return {"tally": [np.asarray(part).tolist() for part in point]}
-        if isinstance(point, Found):
+        if isinstance(point, KeyTotals):
             return numbers_by_key(point)
         question, point = self.question, point if isinstance(point, tuple) else (point,)
         whole = isinstance(question, OneNumber | SeveralSums)

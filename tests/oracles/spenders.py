@@ -3,7 +3,7 @@
 import multiprocessing
 
 import utmost as um
-from utmost.accounting.held import HeldAccount
+from utmost.accounting.holder_account import HolderAccount
 from utmost.errors import BudgetSpent
 
 
@@ -28,7 +28,7 @@ def hold_until_refused(url, holder, level, name, results):
     answered = 0
     try:
         ledger = um.Ledger(url)
-        account = HeldAccount(ledger.account("survey"), ledger.account(f"{holder} at survey"))
+        account = HolderAccount(ledger.account("survey"), ledger.account(f"{holder} at survey"))
         while True:
             account.ask(level, {"by": name, "n": answered}, lambda: 7)
             answered += 1

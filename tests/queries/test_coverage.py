@@ -12,7 +12,7 @@ import utmost as um
 from utmost.backends import opening
 from utmost.queries.accuracy import BY_LAW
 from utmost.queries.questions.top_found import TopFound
-from utmost.queries.units_per_key import Found
+from utmost.queries.units_per_key import KeyTotals
 
 FAILS = 1e-7
 ROWS, SECRET = 240, b"s" * 32
@@ -169,7 +169,7 @@ def check(made, draws, exact=None):
     """Over draws at this table, each interval holds the truth in 95 % of the times that it is stated, or more."""
     question, point = made.question, made.private_point(SECRET)
     if exact is None:  # without noise
-        exact = TRUE_KEYS[question.name] if isinstance(point, Found) else question.value(question.released(point))
+        exact = TRUE_KEYS[question.name] if isinstance(point, KeyTotals) else question.value(question.released(point))
     truths = exact if isinstance(exact, dict) else {question.name: exact}
     stated, held = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
     for _ in range(draws):

@@ -14,7 +14,7 @@ from scipy import stats
 
 import utmost as um
 from utmost.backends import opening
-from utmost.queries.units_per_key import Found
+from utmost.queries.units_per_key import KeyTotals
 
 FAILS = 1e-7
 SMALL = um.rows(at_most=40)
@@ -186,7 +186,7 @@ def test_the_most_frequent_of_found_keys_are_found_as_often_as_planned(draws):
     keys = pyarrow.table({"group": [f"{i:04d}" for i in range(2000)]})
     missed = []
     for _ in range(draws):
-        released = question.draw(Found(keys, holders, np.zeros((2000, 0), dtype=np.int64)))
+        released = question.draw(KeyTotals(keys, holders, np.zeros((2000, 0), dtype=np.int64)))
         missed.append(1 - sum(int(key) < 50 for key in question.value(released)) / 50)
     before = question.before()
     assert f"expected recall {1 - before.average:.4g}" in before.holds
@@ -203,7 +203,7 @@ def test_keys_are_shown_as_often_as_the_plan_says(draws):
     keys = pyarrow.table({"group": [f"{n:04d}" for n in holders]})
     times = dict.fromkeys(keys["group"].to_pylist(), 0)
     for _ in range(draws):
-        released = question.draw(Found(keys, holders, np.zeros((len(holders), 0), dtype=np.int64)))
+        released = question.draw(KeyTotals(keys, holders, np.zeros((len(holders), 0), dtype=np.int64)))
         for key in question.value(released):
             times[key] += 1
     for shown, chance in zip(times.values(), curve["shown with probability"], strict=True):

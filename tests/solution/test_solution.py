@@ -18,8 +18,8 @@ from utmost.solution.solution import MOST_CHECKED
 from utmost.solution.solution_file import _within_reason
 from utmost.space.edge_levels import on_edges
 from utmost.theory.binary.verify import dual_bound
-from utmost.theory.verify_chains import bounded
 from utmost.theory.verify_dual_bounds import mechanism_bound
+from utmost.theory.verify_evidence import check_bound
 
 PATH = um.Space.from_edges([("a", "b"), ("b", "c"), ("c", (1, "d"))])
 
@@ -166,7 +166,7 @@ def test_a_value_above_its_bound_is_no_proof():
         (0.8, 0.7, 0.8 + 1e-8, False),
     ):
         solved = SimpleNamespace(certificate=SimpleNamespace(bound=stated))
-        assert bounded(solved, value, bound, "").passed is fine
+        assert check_bound(solved, value, bound, "").passed is fine
 
 
 @pytest.mark.parametrize("delta", ["0", "1/8"])

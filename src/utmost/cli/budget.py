@@ -19,7 +19,7 @@ from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, is_digits, to_float
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.written import read_level
-from utmost.queries.budget import Budget, asked, levels_of, tiers_of
+from utmost.queries.budget import Budget, levels_of, query_in_words, tiers_of
 from utmost.queries.report.proof import confirmed, load_answers
 from utmost.queries.units import as_unit
 
@@ -291,7 +291,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
     """An entry as a row of a table, its time to the minute."""
     cost = ", ".join(f"{name} {amount}" for name, amount in entry.cost.items())
     time = entry.time[:16].replace("T", " ")
-    return str(entry.number), time, levels_of(entry), cost, entry.state, asked(entry)
+    return str(entry.number), time, levels_of(entry), cost, entry.state, query_in_words(entry)
 
 
 def _tiers(account: Account) -> Budget:

@@ -70,7 +70,7 @@ def design(
     if out:
         protocol.save(out)
     _present(protocol, proof, out, as_json)
-    if not proof and not (protocol.stated is None and proof.private):  # a value that is not stated is no failure
+    if not proof and not (protocol.stated_value is None and proof.private):  # a value that is not stated is no failure
         raise typer.Exit(1)
 
 
@@ -162,7 +162,7 @@ def _present(protocol: Protocol, proof: Verification, out: Path | None, as_json:
                 "levels": [str(level) for level in protocol.levels],
                 "function": protocol.question.title,
                 "criterion": protocol.criterion,
-                "value": protocol.stated,
+                "value": protocol.stated_value,
                 "optimal": proof.relies_on,
                 "verified": bool(proof),
                 "gap": proof.gap if proof else None,
@@ -171,7 +171,7 @@ def _present(protocol: Protocol, proof: Verification, out: Path | None, as_json:
         )
         return
     lines = [str(protocol), str(proof)]
-    if protocol.stated is None and proof.private:  # str(protocol) says that the value is not computed, and why
+    if protocol.stated_value is None and proof.private:  # str(protocol) says that the value is not computed, and why
         lines[1:] = [f"  {proof.checks[0]}"]
     print(*lines, *([f"saved: {out}"] if out else []), sep="\n")
 

@@ -18,7 +18,6 @@ from utmost.exact.arithmetic import (
     compare,
     downward,
     endpoints,
-    held,
     is_digits,
     is_number,
     read_rational,
@@ -27,6 +26,7 @@ from utmost.exact.arithmetic import (
     show_rational,
     to_float,
     upward,
+    without_underflow,
     write_rational,
 )
 
@@ -48,7 +48,6 @@ __all__ = [
     "compare",
     "downward",
     "endpoints",
-    "held",
     "is_digits",
     "is_number",
     "read_rational",
@@ -57,5 +56,6 @@ __all__ = [
     "show_rational",
     "to_float",
     "upward",
+    "without_underflow",
     "write_rational",
 ]

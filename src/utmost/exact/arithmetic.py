@@ -89,7 +89,7 @@ def to_float(value: Fraction | float) -> float:
         return math.inf
 
 
-def held(values: NDArray[np.float64], positive: ArrayLike = True) -> NDArray[np.float64]:
+def without_underflow(values: NDArray[np.float64], positive: ArrayLike = True) -> NDArray[np.float64]:
     """Probabilities raised to at least `LEAST` where the exact value is positive, so that none is 0 by underflow.
 
     Raising small values to one floor preserves privacy: x <= E y implies max(x, f) <= E max(y, f), and the same for any
@@ -97,9 +97,9 @@ def held(values: NDArray[np.float64], positive: ArrayLike = True) -> NDArray[np.
 
     Examples
     --------
-    >>> [float(x) for x in held(np.exp([-1000.0, -0.5]), [True, True])] == [LEAST, math.exp(-0.5)]
+    >>> [float(x) for x in without_underflow(np.exp([-1000.0, -0.5]), [True, True])] == [LEAST, math.exp(-0.5)]
     True
-    >>> held(np.zeros(1), [False])                      # exact zeros stay 0
+    >>> without_underflow(np.zeros(1), [False])                      # exact zeros stay 0
     array([0.])
     """
     return np.asarray(np.where(positive, np.maximum(values, LEAST), values))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
-from utmost.exact import MOST_BITS, held
+from utmost.exact import MOST_BITS, without_underflow
 from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import FiniteMechanism, RecipeMechanism, Rows, require_points
 from utmost.mechanism.other_libraries import as_table
@@ -55,7 +55,7 @@ from utmost.space.sparse import connected_components
 ROUNDING = 2.0**-40
 """The relative violation of a level up to which it counts as rounding and is repaired; larger ones are refused.
 
-Underflow is rounding too: probabilities are compared after `exact.held`. A small p that is computed from its logarithm
+Underflow is rounding too: probabilities are compared after `exact.without_underflow`. A small p from its logarithm
 or quantile has an error in proportion to log(1/p), for which 1 + log(1/p) / 64 times this is allowed.
 """
 MOST_MOVED = 1e-4
@@ -395,7 +395,7 @@ def _level_rows(matrix: Floats, levels: EdgeLevels) -> Floats:
 
 def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevels) -> None:
     """Refuse a matrix that violates a level by more than rounding, naming the worst edge, output and epsilon."""
-    original, matrix = matrix, held(matrix, is_positive(matrix, levels))
+    original, matrix = matrix, without_underflow(matrix, is_positive(matrix, levels))
     if is_complete(levels):
         most, least = extremes(matrix, levels)[0]
         with np.errstate(divide="ignore", invalid="ignore"):

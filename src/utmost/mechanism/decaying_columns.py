@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import InvalidInput
-from utmost.exact import held
+from utmost.exact import without_underflow
 from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import Law, RecipeMechanism
 from utmost.mechanism.loss_tables import Loss
@@ -57,7 +57,7 @@ class DecayingMechanism(RecipeMechanism):
 
         def recipe(i: int) -> Floats:
             with np.errstate(under="ignore"):
-                return held(np.exp(-epsilon * space.distances_from(space.points[i])) * z, z > 0)
+                return without_underflow(np.exp(-epsilon * space.distances_from(space.points[i])) * z, z > 0)
 
         super().__init__(space.points, space.points, recipe, law)
 

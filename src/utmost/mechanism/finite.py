@@ -23,7 +23,7 @@ from utmost.exact.citations import cites
 from utmost.mechanism.loss_tables import Loss, loss_table
 from utmost.privacy import Level
 from utmost.space import MOST_ENTRIES, Space
-from utmost.space.points import Computed
+from utmost.space.points import ComputedPoints
 
 ROWS_AT_ONCE = 2**18
 
@@ -417,7 +417,7 @@ def require_points(mechanism: Any, space: Space) -> None:
 
 def _labels(names: Sequence[Any]) -> Sequence[Any]:
     """Points or outputs as a tuple of distinct plain labels, or as the lazy sequence they are."""
-    if isinstance(names, range | Computed):
+    if isinstance(names, range | ComputedPoints):
         return names
     labels = tuple(name.item() if isinstance(name, np.generic) else name for name in names)
     if len(set(labels)) < len(labels):

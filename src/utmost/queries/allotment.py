@@ -283,7 +283,7 @@ KINDS: dict[str, tuple[Callable[[float], Level], ...]] = {
 
 
 @dataclass
-class Known:
+class SearchCache:
     """Results of the search for queries with equal errors, and one kind of noise.
 
     Attributes
@@ -308,7 +308,7 @@ class Search:
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
-        self._known: dict[tuple[str, Fraction | None, int], Known] = {}
+        self._known: dict[tuple[str, Fraction | None, int], SearchCache] = {}
         self._times: dict[tuple[type, int], float] = {}
         """The last product of least size and error, by the type of query and the kind of noise."""
 
@@ -340,7 +340,7 @@ class Search:
                     continue
                 about = roughly or (other_kinds and not is_chosen_kind)
                 apart = 0.0 if target.level is None else APART
-                findings = self._known.setdefault((likeness, target.level, place), Known(Curve(apart)))
+                findings = self._known.setdefault((likeness, target.level, place), SearchCache(Curve(apart)))
                 size = findings.roughly(target.in_steps(plan)[1]) if about else None
                 if size is None:
                     size = self._least(plan, target, kind, findings, (type(plan.question), place), about)
@@ -358,7 +358,7 @@ class Search:
         plan: Plan,
         target: Target,
         kind: Callable[[float], Level],
-        findings: Known,
+        findings: SearchCache,
         sort: tuple[type, int],
         roughly: bool,
     ) -> float | None:

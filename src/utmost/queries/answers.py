@@ -34,7 +34,7 @@ from utmost.queries.report.words import (
     figures,
     groups_in_words,
     known_after,
-    measured,
+    loss_in_words,
     near_limit_in_words,
     optimality,
     outside_in_words,
@@ -53,7 +53,7 @@ FORMAT, VERSION = "utmost-answer", 2
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class DatasetQuery:
     """Common base of plans and answers: the query and the data set.
 
     Attributes
@@ -84,7 +84,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Asked):
+class Plan(DatasetQuery):
     """Everything about an answer but its value, from public parameters alone: nothing was read and nothing spent.
 
     Attributes
@@ -145,7 +145,7 @@ class Plan(Asked):
 
 
 @dataclass(frozen=True, eq=False)
-class Answer(Asked):
+class Answer(DatasetQuery):
     """A private answer with its mechanism, accuracy, proof and spend.
 
     Attributes
@@ -370,7 +370,7 @@ def _listed(part: Any) -> Any:
 
 def _lines(question: Question, before: Before, after: After | None) -> list[str]:
     certificate, terms = question.solution.certificate, question.terms
-    what = f"{measured(before.loss)} " if measured(before.loss) else ""
+    what = f"{loss_in_words(before.loss)} " if loss_in_words(before.loss) else ""
     lines = [
         f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
         f"  mechanism: {certificate.method}",

@@ -82,7 +82,7 @@ class Budget:
     def __str__(self) -> str:
         lines = [f"{self.dataset}: {self.left} left", *(f"  {tier} left" for tier in self.left_of_tiers)]
         for entry in self.entries:
-            lines.append(f"  {entry.number}. {levels_of(entry)}  {asked(entry)}{_unfinished(entry)}")
+            lines.append(f"  {entry.number}. {levels_of(entry)}  {query_in_words(entry)}{_unfinished(entry)}")
             lines += [f"     {level}  {words}".rstrip() for level, words in parts_of(entry)]
         return "\n".join(lines)
 
@@ -92,10 +92,10 @@ class Budget:
         rows: list[tuple[str, str, str, str]] = []
         for e in self.entries:
             cost = ", ".join(f"{name} {float(amount):.6g}" for name, amount in e.cost.items())
-            cells = [(str(e.number), levels_of(e), cost, asked(e) + _unfinished(e))]
+            cells = [(str(e.number), levels_of(e), cost, query_in_words(e) + _unfinished(e))]
             cells += [("", level, "", words) for level, words in parts_of(e)]
             rows += cells
-        spent = table(("entry", "level", "charged", "asked"), rows) if rows else ""
+        spent = table(("entry", "level", "charged", "query_in_words"), rows) if rows else ""
         parts = [tuple(tier.rsplit(": ", 1)) for tier in self.left_of_tiers]
         tiers = table(("tier", "left"), parts) if parts else ""
         return card(f"{self.dataset}: {self.left} left", self.picture(), tiers + spent)
@@ -108,7 +108,7 @@ class Budget:
             whole = float(limit)
             shares_of_entries = [
                 (
-                    f"{e.number}. {asked(e)}: {name} {float(e.cost[name]):.6g}",
+                    f"{e.number}. {query_in_words(e)}: {name} {float(e.cost[name]):.6g}",
                     float(e.cost[name]) / whole if whole else 0.0,
                 )
                 for e in self.entries
@@ -146,7 +146,7 @@ def _unfinished(entry: Entry) -> str:
     return "" if entry.state == "done" or entry.slots else " (no answer recorded)"
 
 
-def asked(entry: Entry) -> str:
+def query_in_words(entry: Entry) -> str:
     """The query of an entry in a few words; a query that was not asked through a session as it was recorded."""
     return _words(entry.question)
 
@@ -174,4 +174,4 @@ def _words(question: Any) -> str:
         question.get("where") or question.get("column") or ", ".join(map(_category, question.get("categories") or ()))
     )
     condition = "; ".join(map(str, what)) if isinstance(what, list) else what
-    return f"{name or 'asked'}: {condition}" if condition else str(name or question)
+    return f"{name or 'query_in_words'}: {condition}" if condition else str(name or question)

@@ -17,7 +17,7 @@ from typing import Any
 from utmost.backends.source import arrow_types, as_column
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational, as_whole, is_digits
-from utmost.queries.keys import Keys, named
+from utmost.queries.keys import Keys, english_list
 
 EXAMPLE = 'um.discover("dest"), or um.discover("origin", "dest")'
 MOST_COLUMNS, MOST_EACH = 16, 5000
@@ -52,7 +52,7 @@ class Discover:
         return {"discover": list(self.columns), "keys_each": self.keys_each, **share}
 
     def __str__(self) -> str:
-        return f"keys of {named(self.columns)}, found privately"
+        return f"keys of {english_list(self.columns)}, found privately"
 
 
 def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discover:

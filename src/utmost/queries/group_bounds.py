@@ -40,8 +40,7 @@ class GroupBounds:
     groups_each: int | None = None
     rows_each_group: int | None = None
 
-    @property
-    def stated(self) -> bool:
+    def __bool__(self) -> bool:
         """Whether there is a bound."""
         return self.groups_each is not None or self.rows_each_group is not None
 

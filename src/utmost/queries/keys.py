@@ -128,7 +128,7 @@ class Keys:
     def __str__(self) -> str:
         sizes = f" ({' × '.join(str(len(values)) for _, values in self.columns)})" if len(self.columns) > 1 else ""
         rest = "" if self.other is None else f", and {self.other}"
-        return f"{self.size} keys of {named(self.names)}{sizes if self.product else ''}{rest}"
+        return f"{self.size} keys of {english_list(self.names)}{sizes if self.product else ''}{rest}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -284,7 +284,7 @@ def require_keys(by: Any) -> Keys:
     return by
 
 
-def named(names: Sequence[str]) -> str:
+def english_list(names: Sequence[str]) -> str:
     """Names as an English list."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -485,7 +485,7 @@ def _require_distinct(columns: Mapping[str, Any]) -> None:
     import pyarrow
 
     table = pyarrow.table(dict(columns))
-    names = named(table.column_names)
+    names = english_list(table.column_names)
     if not table.num_rows:
         raise InvalidInput(f"the keys of {names} are empty; give one value or more.")
     if table.group_by(table.column_names).aggregate([([], "count_all")]).num_rows == table.num_rows:

@@ -32,7 +32,7 @@ HOLDERS = "holders"
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class KeyTotals:
     """The keys in the table with their statistics: private until a mechanism has selected keys, and never printed.
 
     Attributes
@@ -138,14 +138,15 @@ def _key_column(source: Source, name: str) -> tuple[Expression, str]:
     return expr.where(~expr.is_infinite(value), expr.with_one_zero(value)), "double"
 
 
-def read_found_keys(by: Discover, columns: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
+def read_found_keys(by: Discover, columns: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> KeyTotals:
     """Read the result of the engine, with the keys under the names of their columns."""
     import pyarrow
 
     keys = pyarrow.table({name: columns[f"key{i}"] for i, name in enumerate(by.columns)})
     numbers = [from_digits(columns, part, digits) for part in parts]
     holders = np.asarray(columns[HOLDERS].to_numpy(), dtype=np.int64)
-    return Found(keys, holders, np.column_stack(numbers) if numbers else np.zeros((len(holders), 0), dtype=np.int64))
+    totals = np.column_stack(numbers) if numbers else np.zeros((len(holders), 0), dtype=np.int64)
+    return KeyTotals(keys, holders, totals)
 
 
 def in_order(keys: Any) -> NDArray[np.int64]:

@@ -68,12 +68,12 @@ class Places:
             del self._held[network]
 
 
-class Limited(H11Protocol):
+class LimitedConnection(H11Protocol):
     """A counted HTTP connection with time limits for its requests; `limited` makes the class."""
 
     places: ClassVar[Places]
     proxies: ClassVar[Sequence[Network]]
-    waiting: ClassVar[dict[Limited, None]]
+    waiting: ClassVar[dict[LimitedConnection, None]]
     """Connections without a request, the longest-waiting first."""
     network: str | None = None
     timer: asyncio.TimerHandle | None = None
@@ -140,7 +140,7 @@ class Limited(H11Protocol):
         self.transport.close()
 
 
-def limited(most: int, proxies: Sequence[str] = ()) -> type[Limited]:
+def limited(most: int, proxies: Sequence[str] = ()) -> type[LimitedConnection]:
     """The HTTP protocol of uvicorn with these limits, for one server.
 
     Parameters
@@ -151,7 +151,7 @@ def limited(most: int, proxies: Sequence[str] = ()) -> type[Limited]:
         Addresses or networks of proxies, which carry many clients' connections and have no limit.
     """
     trusted = [ipaddress.ip_network(proxy) for proxy in proxies]
-    return type("LimitedHere", (Limited,), {"places": Places(most), "proxies": trusted, "waiting": {}})
+    return type("LimitedHere", (LimitedConnection,), {"places": Places(most), "proxies": trusted, "waiting": {}})
 
 
 def _is_within(host: str, networks: Sequence[Network]) -> bool:

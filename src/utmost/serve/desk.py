@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from utmost.accounting import Ledger
 from utmost.accounting.entries import Entry
-from utmost.accounting.held import HeldAccount
+from utmost.accounting.holder_account import HolderAccount
 from utmost.backends.opening import open_table
 from utmost.errors import Disconnected, InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
@@ -179,7 +179,8 @@ class Desk:
             records = {e.number: RecordedAnswer(e, (), ()) for e in entries if number in (None, e.number)}
         visitors = self.settings.visitors.values() if visitor.custodian else [visitor]
         for holder in visitors:
-            for entry, note in self._holder_account(holder, name).given(number) if name in holder.budgets else ():
+            account = self._holder_account(holder, name) if name in holder.budgets else None
+            for entry, note in account.received_entries(number) if account else ():
                 record = records.get(entry.number, RecordedAnswer(entry, (), ()))
                 queries = tuple(map(read_query, note["asked"]))
                 records[entry.number] = RecordedAnswer(entry, queries, (*record.holders, holder.name))
@@ -233,9 +234,9 @@ class Desk:
         own.called = "your own budget"
         return own
 
-    def _holder_account(self, visitor: Visitor, name: str, *queries: Query) -> HeldAccount:
+    def _holder_account(self, visitor: Visitor, name: str, *queries: Query) -> HolderAccount:
         note = {"asked": [query.plain for query in queries]}
-        return HeldAccount(self._open[name].planning.account, self._own_account(visitor, name), note)
+        return HolderAccount(self._open[name].planning.account, self._own_account(visitor, name), note)
 
     def _dataset_to_ask(self, visitor: Visitor, name: str) -> _OpenDataset:
         """A data set about which the visitor may ask."""

@@ -16,7 +16,7 @@ from typing import Any
 from utmost.errors import InvalidInput, UtmostError, shown
 from utmost.queries.bins import as_number
 from utmost.queries.found_keys import read_discover
-from utmost.queries.keys import Keys, keys_from_public, named, read_lists
+from utmost.queries.keys import Keys, english_list, keys_from_public, read_lists
 from utmost.queries.methods import parameters_of
 from utmost.queries.options import Option
 from utmost.queries.questions import QUESTIONS
@@ -177,7 +177,7 @@ def _require_filled(question: str, arguments: Mapping[str, Any]) -> None:
     mandatory = [option.name for option in QUESTIONS[question].options if option.required and not option.may_be_empty]
     missing = [name.replace("_", " ") for name in (*mandatory, "privacy") if arguments.get(name) is None]
     if missing:
-        raise InvalidInput(f"fill in {named(missing)}.")
+        raise InvalidInput(f"fill in {english_list(missing)}.")
 
 
 def _groups(text: str, dataset: Dataset) -> Keys:

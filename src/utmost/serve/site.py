@@ -22,12 +22,12 @@ from starlette.routing import BaseRoute, Route
 
 from utmost.errors import UtmostError
 from utmost.queries.answers import Plan
-from utmost.queries.budget import asked as asked_words
 from utmost.queries.budget import levels_of
+from utmost.queries.budget import query_in_words as asked_words
 from utmost.queries.questions import QUESTIONS
 from utmost.queries.report.page import STYLE, content_of, page_of, title_of
 from utmost.queries.report.pictures import bars
-from utmost.queries.report.words import expected_error, measured, times_rows
+from utmost.queries.report.words import expected_error, loss_in_words, times_rows
 from utmost.queries.spelling import PAGE, spelled
 from utmost.serve.api import styled_page
 from utmost.serve.connections import network_of
@@ -399,7 +399,7 @@ def _comparison(plan: Plan) -> str:
 
 
 def _measured(plan: Plan) -> str:
-    return measured(plan.before.loss) or "expected error"
+    return loss_in_words(plan.before.loss) or "expected error"
 
 
 def _facts(plan: Plan) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from utmost.privacy import Level, as_level, level_from_json
 from utmost.privacy.written import read_level
 from utmost.queries.arguments import listed, plain
 from utmost.queries.bins import Bins, bins
-from utmost.queries.budget import Budget, asked, levels_of
+from utmost.queries.budget import Budget, levels_of, query_in_words
 from utmost.queries.found_keys import Discover, discover_from_public
 from utmost.queries.keys import Keys, keys, keys_from_public
 from utmost.queries.methods import parameters_of
@@ -230,7 +230,7 @@ def write_entry(entry: Entry) -> dict[str, Any]:
         "levels": [level.to_json() for level in levels],
         "together": isinstance(entry.level, tuple),
         "cost": {name: amount.to_json() for name, amount in entry.cost.items()},
-        "words": f"{levels_of(entry)}  {asked(entry)}",
+        "words": f"{levels_of(entry)}  {query_in_words(entry)}",
         "question": entry.question,
         "state": entry.state,
         "head": entry.head,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
-from utmost.exact import Number, held
+from utmost.exact import Number, without_underflow
 from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP, Level, PureDP, approx_lower, approx_move, approx_upper, as_level, level_from_json
 from utmost.space.family import Hamming
@@ -160,7 +160,7 @@ class EdgeLevels:
                 is_at_level = self._which[edges] == number
                 higher[is_at_level], lower[is_at_level] = level.move(p[is_at_level], q[is_at_level])
                 keeps_positive[is_at_level] = level.keeps_positive
-        return higher, held(lower, keeps_positive & (q > 0))
+        return higher, without_underflow(lower, keeps_positive & (q > 0))
 
     def intercepts(self, edges: NDArray[Any], slopes: Floats) -> Floats:
         """The least intercepts with which lines of these slopes lie above each edge's `upper`."""

@@ -18,7 +18,7 @@ import numpy as np
 from utmost.exact.arrays import Integers
 
 
-class Computed(Sequence[Any]):
+class ComputedPoints(Sequence[Any]):
     """A sequence of tuples that is defined by `_tuple(position)` and `_position(tuple)`."""
 
     def __len__(self) -> int:
@@ -50,7 +50,9 @@ class Computed(Sequence[Any]):
         return True
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Computed | list) and len(self) == len(other) and all(map(operator.eq, self, other))
+        return (
+            isinstance(other, ComputedPoints | list) and len(self) == len(other) and all(map(operator.eq, self, other))
+        )
 
     def __hash__(self) -> int:
         return hash(len(self))
@@ -62,7 +64,7 @@ class Computed(Sequence[Any]):
         raise NotImplementedError
 
 
-class Tuples(Computed):
+class Tuples(ComputedPoints):
     """All tuples with one entry from each axis, the last axis fastest.
 
     Examples
@@ -105,7 +107,7 @@ class Tuples(Computed):
         return rows
 
 
-class Histograms(Computed):
+class Histograms(ComputedPoints):
     """All histograms of `people` people over `bins`, in lexicographic order; with `slack`, of at most that many.
 
     Examples

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from utmost.theory.verify_chains import Evidence, Outcome
+    from utmost.theory.verify_evidence import Evidence, Outcome
 
 __all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "bound_of", "checker_of"]
 

@@ -258,7 +258,9 @@ def test_protocols_too_large_to_value_still_run():
     with pytest.raises(TooLarge):
         um.multiparty.optimal("majority", [1 + i / 1000 for i in range(200)], criterion="worst")
     crowd = um.multiparty.optimal("majority", [1.0] * 20000)
-    assert crowd.stated is None
+    assert crowd.stated_value is None
+    with pytest.warns(DeprecationWarning, match="stated_value"):
+        assert crowd.stated is None
     with pytest.raises(TooLarge, match="by_count"):
         um.multiparty.optimal(lambda bits: sum(bits), [1.0] * 40)
 

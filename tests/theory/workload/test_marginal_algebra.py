@@ -14,7 +14,7 @@ from utmost.mechanism.noise.tables import NoisyTables, characteristic, sum_half_
 from utmost.privacy import ZCDP, GaussianDP, PureDP
 from utmost.space.integers import CentredTables, Tables
 from utmost.theory.workload.marginal_algebra import (
-    Released,
+    ReleasedTable,
     cells,
     centre,
     factors,
@@ -174,7 +174,8 @@ def test_privacy_adds_up_over_tables():
 
 
 CENTRED = tuple(
-    Released(*each) for each in (((), ()), ((0,), (0,)), ((0, 1), (0,)), ((1, 2), (1, 2)), ((2,), ()), ((1,), (1,)))
+    ReleasedTable(*each)
+    for each in (((), ()), ((0,), (0,)), ((0, 1), (0,)), ((1, 2), (1, 2)), ((2,), ()), ((1,), (1,)))
 )
 GAUSSIANS = tuple(
     IndependentLaw(cells(SHAPE, table.columns), DiscreteGaussian(Fraction(7 + i))) for i, table in enumerate(CENTRED)

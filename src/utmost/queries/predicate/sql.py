@@ -74,11 +74,6 @@ class Where:
 
     text: str | None = None
 
-    @property
-    def given(self) -> str | None:
-        """The text from which the engine's condition is made."""
-        return self.text
-
     def __bool__(self) -> bool:
         return self.text is not None
 

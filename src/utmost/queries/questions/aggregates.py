@@ -33,7 +33,7 @@ from utmost.queries.aggregates.aggregate import Aggregate, Estimates, Integers, 
 from utmost.queries.contributions import digits_for, from_digits, in_digits
 from utmost.queries.group_bounds import GroupBounds
 from utmost.queries.groups import LARGEST, bounded_statement, grouped_statement
-from utmost.queries.keys import Keys, named, require_keys
+from utmost.queries.keys import Keys, english_list, require_keys
 from utmost.queries.losses import ERROR_LOSSES, as_loss, loss_in_unit, losses_in_unit, reported_losses, with_rounding
 from utmost.queries.questions.alternatives import noise_alternatives, number_alternatives
 from utmost.queries.questions.integer_limits import clip_to, is_near_end
@@ -170,7 +170,7 @@ class AggregateQuery(Question):
         return digits_for(max(map(abs, self.statistic.range)), rows)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        return source.statement(self.statistic.relation(source, self.bounded_unit, self.where.given, secret))
+        return source.statement(self.statistic.relation(source, self.bounded_unit, self.where.text, secret))
 
     # ---- errors ----
 
@@ -646,7 +646,7 @@ class ByKeys(AggregateQuery):
     @property
     def truncation_notes(self) -> tuple[str, ...]:
         bounds, once_per_table = self.bounds, self.terms.unit.truncate == "table"
-        if not bounds.stated:
+        if not bounds:
             return super().truncation_notes
         if self.of_people:
             choice_clause = (
@@ -681,9 +681,9 @@ class ByKeys(AggregateQuery):
         return sketch_vector(self.space, self.privacy, self.loss, independent=self.statistic.independent)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = dict(zip(self.statistic.parts, self.statistic.contributions(source, self.where.given), strict=True))
+        rows = dict(zip(self.statistic.parts, self.statistic.contributions(source, self.where.text), strict=True))
         rows = in_digits(rows, self.digits)
-        if self.bounds.stated:
+        if self.bounds:
             arguments = (self.terms.unit, self.rows_each, self.by, rows, secret, self.bounds, self.of_people)
             return bounded_statement(source, *arguments)
         return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
@@ -747,7 +747,7 @@ class ByKeys(AggregateQuery):
     def words(self) -> str:
         clamped = f", {self.clamping_in_words}" if self.clamping_in_words else ""
         return question_in_words(
-            f"{self.statistic.phrase} by {named(self.by.names)}{clamped}", self.where, self.rows_clause
+            f"{self.statistic.phrase} by {english_list(self.by.names)}{clamped}", self.where, self.rows_clause
         )
 
     @property

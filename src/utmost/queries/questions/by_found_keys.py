@@ -31,7 +31,7 @@ from utmost.queries.aggregates.aggregate import Integers
 from utmost.queries.aggregates.count import Count
 from utmost.queries.contributions import in_digits
 from utmost.queries.found_keys import HALF, Discover, shown_keys
-from utmost.queries.keys import Keys, named
+from utmost.queries.keys import Keys, english_list
 from utmost.queries.questions.aggregates import (
     SUPPRESSED,
     AggregateQuery,
@@ -44,7 +44,7 @@ from utmost.queries.questions.integer_limits import clip_to, is_near_end
 from utmost.queries.questions.question import Terms
 from utmost.queries.report.words import question_in_words
 from utmost.queries.units import Unit
-from utmost.queries.units_per_key import Found, holders_statement, in_order, read_found_keys
+from utmost.queries.units_per_key import KeyTotals, holders_statement, in_order, read_found_keys
 from utmost.space.integers import Holders, Lattice
 
 if TYPE_CHECKING:
@@ -113,14 +113,14 @@ class KeySelection:
 
         return best_keys(self.space, level, self.counted, loss, self.by.share)
 
-    def point(self, engine_result: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> Found:
+    def point(self, engine_result: Mapping[str, Any], parts: tuple[str, ...], digits: int = 1) -> KeyTotals:
         """The keys with their numbers of contributors, and their integers clamped to the space."""
         keys = read_found_keys(self.by, engine_result, parts, digits)
         if self.numbers is None:
             return keys
-        return Found(keys.keys, keys.holders, clip_to(keys.numbers, self.numbers))
+        return KeyTotals(keys.keys, keys.holders, clip_to(keys.numbers, self.numbers))
 
-    def draw(self, mechanism: ThresholdedKeys, point: Found) -> tuple[Any, Integers]:
+    def draw(self, mechanism: ThresholdedKeys, point: KeyTotals) -> tuple[Any, Integers]:
         """Draw which keys are released; return them sorted, with their noisy integers."""
         places, numbers = mechanism.sample((point.holders, point.numbers))
         keys = point.keys.take(places)
@@ -244,17 +244,17 @@ class ByFoundKeys(AggregateQuery):
         return self.selection.design(self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        contributions = self.statistic.contributions(source, self.where.given)
+        contributions = self.statistic.contributions(source, self.where.text)
         numbers = dict(zip(self.noisy_parts, contributions, strict=True)) if self.noisy_parts else {}
         numbers = in_digits(numbers, self.digits)
         keys_each = self.selection.keys_each
         unit, holding = self.bounded_unit, contributions[0]
         return holders_statement(source, unit, self.by, keys_each, holding, numbers, self.rows_each, secret)
 
-    def point(self, engine_result: Mapping[str, Any]) -> Found:
+    def point(self, engine_result: Mapping[str, Any]) -> KeyTotals:
         return self.selection.point(engine_result, self.noisy_parts, self.digits)
 
-    def draw(self, point: Found) -> dict[str, Any]:
+    def draw(self, point: KeyTotals) -> dict[str, Any]:
         return self.released(self.selection.draw(self.solution.mechanism, point))
 
     def released(self, sample: Any) -> dict[str, Any]:
@@ -367,7 +367,7 @@ class ByFoundKeys(AggregateQuery):
     @property
     def words(self) -> str:
         clamped = f", {self.clamping_in_words}" if self.clamping_in_words else ""
-        by = f"by {named(self.by.columns)}, keys found privately{self.selection.keys_clause(self.of_people)}"
+        by = f"by {english_list(self.by.columns)}, keys found privately{self.selection.keys_clause(self.of_people)}"
         rows_clause = "" if self.counts_holders else self.rows_clause
         return question_in_words(f"{self.statistic.found_phrase} {by}{clamped}", self.where, rows_clause)
 

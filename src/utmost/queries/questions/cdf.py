@@ -120,7 +120,7 @@ class Cdf(CellCounts):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = edge_cells(source, self.column, self.edges)
-        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.text, secret)
 
 
 def _edges(edges: Any) -> tuple[Any, ...]:

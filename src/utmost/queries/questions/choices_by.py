@@ -25,7 +25,7 @@ from utmost.backends.source import Source, Statement
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
 from utmost.queries.accuracy import After
-from utmost.queries.keys import Keys, named, require_keys
+from utmost.queries.keys import Keys, english_list, require_keys
 from utmost.queries.questions.question import require_releasable
 from utmost.queries.questions.selection import Confidence, Scope, Scores, Selection
 from utmost.queries.units import Unit
@@ -184,7 +184,7 @@ class PublicKeys:
         return {"by": {"columns": list(self.keys.names), "keys": self.keys.fingerprint}}
 
     def sentence_clauses(self, rows_clause: str) -> tuple[str, str]:
-        return "", f"{rows_clause}, by {named(self.keys.names)}"
+        return "", f"{rows_clause}, by {english_list(self.keys.names)}"
 
     @property
     def certificate_subject(self) -> str:

@@ -146,11 +146,11 @@ class Counts(CellCounts):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         if self.relation.kind == "overlapping":
-            rows = {f"c{i}": ones(source, where.given) for i, where in enumerate(self.conditions.values())}
+            rows = {f"c{i}": ones(source, where.text) for i, where in enumerate(self.conditions.values())}
             if self.by_any_row:
                 return people_with_any(source, self.bounded_unit, rows)
             return statement(source, self.bounded_unit, self.rows_each, rows, secret)
-        wheres = [self.conditions[name].given for name in self.chain or self.names]
+        wheres = [self.conditions[name].text for name in self.chain or self.names]
         cells = condition_cells(source, wheres, self.total == "published")
         if self.by_any_row:
             return people_in_first_cell(source, self.bounded_unit, cells)

@@ -85,7 +85,7 @@ class RowSum(Scores):
         return grouped_statement(source, unit, rows_each, keys, self._contributions(source), secret)
 
     def _contributions(self, source: Source) -> dict[str, Contribution]:
-        return {"yes": self.summand.contribution(source, self.where.given)}
+        return {"yes": self.summand.contribution(source, self.where.text)}
 
     def point(self, engine_result: Mapping[str, int]) -> int:
         return self.space.clamp(engine_result["yes"])

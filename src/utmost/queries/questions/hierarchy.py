@@ -21,7 +21,7 @@ from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.contributions import ones
 from utmost.queries.groups import grouped_statement
-from utmost.queries.keys import Keys, named, require_keys
+from utmost.queries.keys import Keys, english_list, require_keys
 from utmost.queries.questions.consistent_tables import ALL, ConsistentCounts, ConsistentTables
 from utmost.queries.report.words import question_in_words
 from utmost.queries.units import MOST_ROWS
@@ -209,9 +209,8 @@ class HierarchyOf(ConsistentCounts):
         keys, levels = require_keys(self.by), self.levels
         fits = isinstance(levels, Sequence) and not isinstance(levels, str) and all(isinstance(x, str) for x in levels)
         if not fits or sorted(levels) != sorted(keys.names):
-            raise InvalidInput(
-                f"levels is {shown(levels)}; list the columns of the keys, {named(keys.names)}, the coarsest first."
-            )
+            names = english_list(keys.names)
+            raise InvalidInput(f"levels is {shown(levels)}; list the columns of the keys, {names}, the coarsest first.")
         if keys.other is not None:
             raise InvalidInput("a hierarchy lists its nodes; leave other out, or make it a node of its own.")
         self.set_fields(loss="squared", levels=tuple(levels))
@@ -254,5 +253,5 @@ class HierarchyOf(ConsistentCounts):
         )
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = {"count": ones(source, self.where.given)}
+        rows = {"count": ones(source, self.where.text)}
         return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)

@@ -21,7 +21,7 @@ from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.queries.accuracy import CONFIDENCE
 from utmost.queries.groups import marginal_statement
-from utmost.queries.keys import MOST_CELLS, Keys, named
+from utmost.queries.keys import MOST_CELLS, Keys, english_list
 from utmost.queries.questions.consistent_tables import ALL, ConsistentCounts, ConsistentTables
 from utmost.queries.report.words import question_in_words
 from utmost.queries.units import MOST_ROWS
@@ -240,7 +240,7 @@ class Marginals(ConsistentCounts):
         )
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        arguments = (self.by, self.counted_tables, self.where.given)
+        arguments = (self.by, self.counted_tables, self.where.text)
         return marginal_statement(source, self.bounded_unit, self.rows_each, *arguments, secret)
 
 
@@ -260,7 +260,9 @@ def _as_tables(of: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
             and len(set(map(str, columns))) == len(columns)
         )
         if not is_set or not all(isinstance(name, str) and name in names for name in columns):
-            raise InvalidInput(f"{shown(columns)} is no set of the keys' columns; these are {named(names)}, each once.")
+            raise InvalidInput(
+                f"{shown(columns)} is no set of the keys' columns; these are {english_list(names)}, each once."
+            )
         tables.append(tuple(name for name in names if name in columns))
     if len(set(tables)) < len(tables):
         raise InvalidInput(f"{shown(next(e for i, e in enumerate(tables) if e in tables[:i]))} is listed twice.")

@@ -45,10 +45,10 @@ class Tally(Scores):
     where: Where
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        return tally_statement(source, unit, rows_each, self.cells(source), self.where.given, secret)
+        return tally_statement(source, unit, rows_each, self.cells(source), self.where.text, secret)
 
     def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
-        contributions = {"rows": ones(source, self.where.given)}
+        contributions = {"rows": ones(source, self.where.text)}
         return grouped_statement(source, unit, rows_each, keys, contributions, secret, within=self.cells(source))
 
     def point(self, engine_result: Mapping[str, int]) -> Any:
@@ -64,7 +64,7 @@ class LongTally(Tally):
     """The same for up to a million cells; the engine lists only cells with rows."""
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        return tally_groups(source, unit, rows_each, self.cells(source), self.where.given, secret)
+        return tally_groups(source, unit, rows_each, self.cells(source), self.where.text, secret)
 
     def point(self, engine_result: Mapping[str, Any]) -> Any:
         return np.clip(engine_result["rows"], 0, self.space.rows)

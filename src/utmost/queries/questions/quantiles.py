@@ -139,7 +139,7 @@ class Quantiles(Question):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
-        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.text, secret)
 
     def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
         space = self.space

@@ -207,7 +207,7 @@ class Ranges(CellCounts):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, {self.column: Bins(self.edges)}, other=False)
-        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.text, secret)
 
     def plain_value(self, value: Any) -> Any:
         return {name: str(number) for name, number in value.items()}

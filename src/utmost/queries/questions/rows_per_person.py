@@ -107,7 +107,7 @@ class RowsPerPerson(CellCounts):
         return NoisyCounts(solution=self.solution, names=self.names, counts=self.workload)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        people = with_ids(source, self.terms.unit, {}, self.where.given).aggregate(["who"], rows=expr.count())
+        people = with_ids(source, self.terms.unit, {}, self.where.text).aggregate(["who"], rows=expr.count())
         rows, edges = people["rows"], (0, *self.ends)
 
         def between(low: int, high: int | None) -> Expression:

@@ -142,7 +142,7 @@ class Share(Question):
         return best_on_line(self.space, self.privacy, self.loss, None, unbiased=True)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        return statement(source, self.bounded_unit, 1, {"count": ones(source, self.where.given)}, secret)
+        return statement(source, self.bounded_unit, 1, {"count": ones(source, self.where.text)}, secret)
 
     def point(self, engine_result: Mapping[str, int]) -> int:
         return self.space.clamp(engine_result["count"])

@@ -90,7 +90,7 @@ class ShareLeftOut(Question):
         return sketch_vector(self.space, self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        return people_by_loss(source, self.terms.unit, self.where.given, PARTS, secret)
+        return people_by_loss(source, self.terms.unit, self.where.text, PARTS, secret)
 
     def point(self, engine_result: Mapping[str, int]) -> tuple[int, ...]:
         return self.space.clamp([engine_result[name] for name in PARTS])

@@ -11,7 +11,7 @@ from utmost.backends.source import Source, Statement
 from utmost.queries.accuracy import After, Before
 from utmost.queries.contributions import ones
 from utmost.queries.found_keys import Discover
-from utmost.queries.keys import named
+from utmost.queries.keys import english_list
 from utmost.queries.options import COLUMN, KEYS_EACH, WHERE
 from utmost.queries.questions.by_found_keys import (
     TRUE_KEYS,
@@ -25,7 +25,7 @@ from utmost.queries.questions.by_found_keys import (
 from utmost.queries.questions.question import Question
 from utmost.queries.report.words import question_in_words
 from utmost.queries.units import Unit
-from utmost.queries.units_per_key import Found, holders_statement
+from utmost.queries.units_per_key import KeyTotals, holders_statement
 from utmost.space.integers import Holders
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ShownKeys(Question):
     @property
     def words(self) -> str:
         return question_in_words(
-            f"Which {named(self.by.columns)} are there{self.selection.keys_clause(self.of_people)}", self.where
+            f"Which {english_list(self.by.columns)} are there{self.selection.keys_clause(self.of_people)}", self.where
         )
 
     @property
@@ -87,14 +87,14 @@ class ShownKeys(Question):
         return self.selection.design(self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        holding = ones(source, self.where.given)
+        holding = ones(source, self.where.text)
         keys_each = self.selection.keys_each
         return holders_statement(source, self.bounded_unit, self.by, keys_each, holding, {}, self.rows_each, secret)
 
-    def point(self, engine_result: Mapping[str, Any]) -> Found:
+    def point(self, engine_result: Mapping[str, Any]) -> KeyTotals:
         return self.selection.point(engine_result, ())
 
-    def draw(self, point: Found) -> dict[str, Any]:
+    def draw(self, point: KeyTotals) -> dict[str, Any]:
         return self.released(self.selection.draw(self.solution.mechanism, point))
 
     def released(self, sample: Any) -> dict[str, Any]:

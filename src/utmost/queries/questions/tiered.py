@@ -72,7 +72,7 @@ class TieredSum(Scores):
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         """The statement for the sums: every row is added to that of its tier."""
-        row = self.contribution(source, self.where.given)
+        row = self.contribution(source, self.where.text)
         require_id(source, self.unit.id)
         tiers = [(as_condition(tier.where, source), literal(place)) for place, tier in enumerate(self.unit.tiers)]
         first = case(tiers, literal(len(tiers)))

@@ -55,7 +55,7 @@ class CategoryCounts(Scores):
     where: Where
 
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        contributions = {"count": ones(source, self.where.given)}
+        contributions = {"count": ones(source, self.where.text)}
         return grouped_statement(source, unit, rows_each, self.keys, contributions, secret)
 
     def point(self, engine_result: Mapping[str, Any]) -> list[int]:

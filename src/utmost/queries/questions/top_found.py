@@ -12,11 +12,11 @@ import numpy as np
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
 from utmost.queries.accuracy import CONFIDENCE, Before
-from utmost.queries.keys import named
+from utmost.queries.keys import english_list
 from utmost.queries.questions.aggregates import Groups
 from utmost.queries.questions.by_found_keys import ByFoundKeys, plain_key
 from utmost.queries.report.words import question_in_words
-from utmost.queries.units_per_key import Found
+from utmost.queries.units_per_key import KeyTotals
 
 MISSED = "missed"
 """The loss of a top list: the share of the true top k that it misses."""
@@ -51,7 +51,8 @@ class TopFound(ByFoundKeys):
 
     @property
     def words(self) -> str:
-        subject = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
+        columns = english_list(self.by.columns)
+        subject = f"{columns} has" if self.k == 1 else f"{self.k} {columns} have"
         question = f"Which {subject} most {self.of}, keys found privately{self.selection.keys_clause(self.of_people)}"
         return question_in_words(question, self.where, "" if self.counts_holders else self.rows_clause)
 
@@ -60,7 +61,7 @@ class TopFound(ByFoundKeys):
         where = {"by": self.by.public, "where": self.where.text, "loss": self.loss, "prior": "uniform"}
         return {"question": self.name, **self.statistic.public, "k": self.k, **where}
 
-    def draw(self, point: Found) -> dict[str, Any]:
+    def draw(self, point: KeyTotals) -> dict[str, Any]:
         released = super().draw(point)
         counts = released["count"]
         order = sorted(range(len(counts)), key=lambda place: -counts[place])[: self.k]  # ties: the first key

@@ -14,7 +14,7 @@ from utmost.accounting.names import protected_entity
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from utmost.privacy.promises import surest_guess
-from utmost.queries.budget import asked, levels_of
+from utmost.queries.budget import levels_of, query_in_words
 from utmost.queries.units import as_unit
 
 BLANK = "*to be answered by whoever publishes*"
@@ -44,7 +44,8 @@ def checklist(account: Account) -> str:
     """
     rows = [f"| {part} | {knowledge} | {origin} |" for part, knowledge, origin in _parts(account)]
     spends = [
-        f"| {entry.number} | {entry.time} | {levels_of(entry)} | {_cell(asked(entry))} |" for entry in account.entries()
+        f"| {entry.number} | {entry.time} | {levels_of(entry)} | {_cell(query_in_words(entry))} |"
+        for entry in account.entries()
     ]
     listed = ["| entry | time | level | asked |", "|---|---|---|---|", *spends]
     return "\n".join(
@@ -133,7 +134,7 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
         raise InvalidInput(f"{shown(sorted(unknown)[0])} is no field of an entry; give some of {', '.join(STATED)}.")
     fields = {name: stated.get(name) or "TO DO" for name in STATED}
     unit, entries = as_unit(account.unit), account.entries()
-    questions = list(dict.fromkeys(asked(entry) for entry in entries))
+    questions = list(dict.fromkeys(query_in_words(entry) for entry in entries))
     slug = "".join(c if c.isalnum() else "-" for c in (stated.get("name") or account.dataset).lower())
     replaced = "replacing the data of one" if account.neighbours == "replace" else "adding or removing one"
     return {

@@ -178,7 +178,7 @@ def after_label(after: After) -> str:
     return f"{after.confidence * 100:g} % interval" if after.intervals else "given the answer"
 
 
-def measured(loss: str) -> str:
+def loss_in_words(loss: str) -> str:
     """What a loss measures, in words."""
     words = {"users": "holders that a key needs to be shown:", "missed": "share of the most frequent that is missed:"}
     if loss in words:

@@ -13,21 +13,20 @@ from utmost.mechanism import average
 from utmost.mechanism.certification import Check
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
-from utmost.theory.verify_chains import (
+from utmost.theory.verify_evidence import (
     Evidence,
     Outcome,
     Problem,
     Solved,
     asks_for_worst,
-    bounded,
-    gaps_left,
-    least_slack,
-    read,
+    check_bound,
+    check_value,
+    read_array,
     read_distribution,
     read_positions,
     require_outputs,
-    stated,
 )
+from utmost.theory.verify_tight_chains import gaps_left, least_slack
 
 
 @cites("BIN-theorem-2", "HET-theorem-1")
@@ -39,7 +38,7 @@ def check_extension(problem: Problem, solved: Solved) -> Outcome:
     shortest paths; their slack bounds the gap.
     """
     space, levels, truth, matrix, right = _question(problem, solved)
-    known = read(problem.data, "known", "b", (len(truth),))
+    known = read_array(problem.data, "known", "b", (len(truth),))
     tails, heads = space.arcs.tails, space.arcs.heads
     usable = ~known[heads] & (known[tails] | (truth[tails] == truth[heads]))
     first = np.where(known, 0.0, np.inf)
@@ -48,7 +47,7 @@ def check_extension(problem: Problem, solved: Solved) -> Outcome:
     checks = (
         _known_values_check(problem, known, matrix),
         _hitting(space, truth, known),
-        stated(solved.value, average(right)),
+        check_value(solved.value, average(right)),
         _forced(space, gaps, attained, int((~known).sum())),
     )
     return checks, float(gaps.mean()) if len(gaps) else 0.0
@@ -76,7 +75,7 @@ def check_balanced(problem: Problem, solved: Solved) -> Outcome:
     detail = "no point tells the truth more often than its side of a boundary edge allows"
     checks = (
         Check("boundary", even, detail if even else "a boundary point has more than its even share"),
-        stated(solved.value, average(right)),
+        check_value(solved.value, average(right)),
         _forced(space, gaps, attained, len(truth)),
     )
     return checks, float(gaps.mean()) if len(gaps) else 0.0
@@ -88,7 +87,7 @@ def check_boundary_bound(problem: Problem, solved: Solved) -> Outcome:
     prior, worst = read_distribution(problem.data, "prior", len(truth)), asks_for_worst(problem)
     value = float(right.min(initial=1.0)) if worst else average(right, prior)
     bound = boundary_bound(problem, solved.certificate.evidence)
-    return (stated(solved.value, value), bounded(solved, value, bound)), max(bound - value, 0.0)
+    return (check_value(solved.value, value), check_bound(solved, value, bound)), max(bound - value, 0.0)
 
 
 def boundary_bound(problem: Problem, evidence: Evidence) -> float:
@@ -102,9 +101,9 @@ def boundary_bound(problem: Problem, evidence: Evidence) -> float:
     truth, prior = read_positions(problem.data, "truth", (n,), 2), read_distribution(problem.data, "prior", n)
     weights = read_distribution(evidence, "least_favourable", n) if asks_for_worst(problem) else prior
     m = len(read_positions(evidence, "edges", (None,), len(levels)))
-    read(evidence, "forward", "b", (m,))
+    read_array(evidence, "forward", "b", (m,))
     for name in ("slopes", "duals"):
-        if read(evidence, name, "f", (m,)).min(initial=0.0) < 0:
+        if read_array(evidence, name, "f", (m,)).min(initial=0.0) < 0:
             raise InvalidInput(f"{name} must not be negative.")
     return dual_bound(levels, truth, weights, evidence)
 
@@ -192,7 +191,7 @@ def check_share_test(problem: Problem, solved: Solved) -> Outcome:
     worst = float(slack.max(initial=0.0))
     size_ok = rejection_rate <= size + 1e-12 and (rejection_rate >= size - 1e-9 or bool((rising == 1).all()))
     checks = (
-        stated(solved.value, rejection_rate),
+        check_value(solved.value, rejection_rate),
         Check("size", size_ok, f"rejects with probability {rejection_rate:.12g} at {theta:.6g}, {size:.6g} allowed"),
         Check("orbit", worst <= 1e-10, f"phi(x + 1) = upper(phi(x)) within {worst:.1g} where phi(x) > 0"),
     )

@@ -12,7 +12,7 @@ from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
 from utmost.space.integers import Holders
 from utmost.space.line import require_line_loss
 from utmost.theory.partition_selection.mechanism import MOST_USERS, ThresholdedKeys
-from utmost.theory.verify_chains import Evidence, Outcome, from_below, stated
+from utmost.theory.verify_evidence import Evidence, Outcome, check_lower_bound, check_value
 
 SAME = 1e-12
 """Relative tolerance for probabilities in floats."""
@@ -46,7 +46,7 @@ def check_keys(problem: Any, solved: Any) -> Outcome:
     if bool(problem.data.get("counted")) != (mechanism.border is not None):
         raise InvalidInput("a count is asked for and not shown, or shown and not asked for.")
     law = mechanism.law
-    checks = (stated(solved.value, law.mean_users),)
+    checks = (check_value(solved.value, law.mean_users),)
     if certificate.claim == "theorem":
         users = np.arange(law.sure + 1)
         best, released = level.upper_after(users, 0.0), law.release_probability(users)
@@ -56,5 +56,5 @@ def check_keys(problem: Any, solved: Any) -> Outcome:
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("keys are shown by a theorem, or with a bound.")
     bound = keys_bound(problem, certificate.evidence)
-    check, gap = from_below(solved, law.mean_users, bound, "needs fewer units on average than", "needs")
+    check, gap = check_lower_bound(solved, law.mean_users, bound, "needs fewer units on average than", "needs")
     return (*checks, check), gap

@@ -14,21 +14,21 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.decaying_columns import DecayingMechanism, is_path, path_peaks, row_sums, sum_error
 from utmost.privacy import ApproxDP
 from utmost.theory.scalar.line_chains import orbits
-from utmost.theory.verify_chains import (
+from utmost.theory.verify_convex_costs import least_costs
+from utmost.theory.verify_dual_bounds import mechanism_bound
+from utmost.theory.verify_evidence import (
     Evidence,
     Outcome,
     Problem,
     Solved,
     asks_for_worst,
-    bounded,
-    read,
+    check_bound,
+    check_value,
+    read_array,
     read_distribution,
     read_outputs,
     read_positions,
-    stated,
 )
-from utmost.theory.verify_convex_costs import least_costs
-from utmost.theory.verify_dual_bounds import mechanism_bound
 
 
 @cites("REG-theorem-3", "REG-corollary-2")
@@ -51,7 +51,7 @@ def check_regular(problem: Problem, solved: Solved) -> Outcome:
     """
     prior = read_distribution(problem.data, "prior", len(problem.space.points))
     checks, _ = _tight(problem, solved, prior)
-    y = np.maximum(read(solved.certificate.evidence, "coefficients", "f", prior.shape), 0.0)
+    y = np.maximum(read_array(solved.certificate.evidence, "coefficients", "f", prior.shape), 0.0)
     mechanism, n = solved.mechanism, len(prior)
     if isinstance(mechanism, DecayingMechanism):
         level = mechanism.law.level
@@ -70,21 +70,23 @@ def check_optimal(problem: Problem, solved: Solved) -> Outcome:
     outputs = _outputs(problem)
     if tuple(solved.mechanism.outputs) != outputs:
         raise InvalidInput("the outputs must be the points, guesses, or those that were listed.")
-    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, len(outputs)))
+    prior, table = read_distribution(problem.data, "prior", n), read_array(problem.data, "loss", "f", (n, len(outputs)))
     losses = (solved.mechanism.matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if asks_for_worst(problem) else float(prior @ losses)
     bound = loss_bound(problem, solved.certificate.evidence)
-    return (stated(solved.value, value), bounded(solved, value, bound, least=True, room=1e-15)), max(value - bound, 0.0)
+    return (check_value(solved.value, value), check_bound(solved, value, bound, least=True, room=1e-15)), max(
+        value - bound, 0.0
+    )
 
 
 def loss_bound(problem: Problem, evidence: Evidence) -> float:
     """The lower bound on the loss of every private mechanism, from weights on the constraints of privacy."""
     n, k = len(problem.space.points), len(_outputs(problem))
-    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, k))
+    prior, table = read_distribution(problem.data, "prior", n), read_array(problem.data, "loss", "f", (n, k))
     weights = read_distribution(evidence, "least_favourable", n) if asks_for_worst(problem) else prior
     duals = np.zeros((2, len(problem.privacy), k))
     places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
-    np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
+    np.add.at(duals.reshape(-1), places, np.maximum(read_array(evidence, "dual_values", "f", places.shape), 0.0))
     return -mechanism_bound(problem.privacy, -weights[:, None] * table, duals)
 
 
@@ -106,7 +108,7 @@ def check_count(problem: Problem, solved: Solved) -> Outcome:
         raise InvalidInput("the theorem is about counts at one pure level.")
     if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
         raise InvalidInput("the outputs must be the points: guesses.")
-    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    prior, table = read_distribution(problem.data, "prior", n), read_array(problem.data, "loss", "f", (n, n))
     if not grows_with_distance(table):
         raise InvalidInput("the loss does not grow with the distance between result and guess.")
     noise = np.exp(-_lengths(problem)) * path_peaks(n, float(np.exp(-level.log_growth)))
@@ -118,7 +120,7 @@ def check_count(problem: Problem, solved: Solved) -> Outcome:
     terms = float((np.abs(table[:, guess]) * joint).sum()) + _expected(prior, solved, np.abs(table))
     is_least = abs(excess) <= (n + 16) * 2.0**-50 * terms
     detail = f"geometric noise with its best remap loses {least:.12g}; the value is {value:.12g}"
-    return (stated(solved.value, value), Check("least loss", is_least, detail)), max(excess, 0.0)
+    return (check_value(solved.value, value), Check("least loss", is_least, detail)), max(excess, 0.0)
 
 
 def check_chains(problem: Problem, solved: Solved) -> Outcome:
@@ -132,8 +134,8 @@ def check_chains(problem: Problem, solved: Solved) -> Outcome:
         raise InvalidInput("the theorem is about counts at one concave level.")
     if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
         raise InvalidInput("the outputs must be the points: guesses.")
-    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
-    starts = read(solved.certificate.evidence, "starts", "f", (max(n - 1, 0),))
+    prior, table = read_distribution(problem.data, "prior", n), read_array(problem.data, "loss", "f", (n, n))
+    starts = read_array(solved.certificate.evidence, "starts", "f", (max(n - 1, 0),))
     steps = np.diff(table, axis=1)
     i, t = np.indices(steps.shape)
     if np.where(t >= i, steps, -steps).min(initial=0.0) < 0 or not ((starts >= 0) & (starts <= 1)).all():
@@ -153,7 +155,7 @@ def check_chains(problem: Problem, solved: Solved) -> Outcome:
     value = _expected(prior, solved, table)
     is_least = -1e-12 * scale <= value - least <= 1e-6 * scale
     detail = f"{n - 1} binary problems at their least cost lose {least:.12g} together; the value is {value:.12g}"
-    return (stated(solved.value, value), Check("least loss", is_least, detail)), max(value - least, 0.0)
+    return (check_value(solved.value, value), Check("least loss", is_least, detail)), max(value - least, 0.0)
 
 
 def _expected(prior: np.ndarray, solved: Solved, table: np.ndarray) -> float:
@@ -184,7 +186,7 @@ def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:
     is_tight = deviation <= (1e-10 if recipe else 1e-12) and bool((diagonal >= 0).all())
     value = 1 - float(prior @ diagonal) if len(prior) else 0.0
     gap = 4 * deviation if recipe else deviation * max(len(prior), 1)
-    return (stated(solved.value, value), Check("tight columns", is_tight, detail)), gap
+    return (check_value(solved.value, value), Check("tight columns", is_tight, detail)), gap
 
 
 def _require_pure(problem: Problem) -> None:
@@ -200,4 +202,4 @@ def _lengths(problem: Problem) -> np.ndarray:
 
 def check_nothing(problem: Any, solved: Any) -> Outcome:
     """A mechanism of the user's own: nothing is claimed about its optimality."""
-    return (stated(solved.value, solved.mechanism.expected_loss()),), float("inf")
+    return (check_value(solved.value, solved.mechanism.expected_loss()),), float("inf")

@@ -30,7 +30,7 @@ Columns: TypeAlias = tuple[int, ...]
 Shape: TypeAlias = tuple[int, ...]
 
 
-class Released(NamedTuple):
+class ReleasedTable(NamedTuple):
     """A table that is released with noise: its columns, and those along which it is centred."""
 
     columns: Columns
@@ -74,8 +74,8 @@ def parts_within(shape: Shape, columns: Columns) -> list[Columns]:
 
 
 def part_shares(
-    shape: Shape, variances: Mapping[Released, Fraction], published: Sequence[Columns]
-) -> dict[Columns, dict[Released, int]]:
+    shape: Shape, variances: Mapping[ReleasedTable, Fraction], published: Sequence[Columns]
+) -> dict[Columns, dict[ReleasedTable, int]]:
     """The weights of released tables in the part of every set of columns: integers that add up to SCALE.
 
     In proportion to precision: the table of A summed down to B has noise of variance v·(cells of A over those of B).
@@ -95,9 +95,9 @@ def part_shares(
 
 def estimates(
     shape: Shape,
-    shares: Mapping[Columns, Mapping[Released, int]],
-    released: Mapping[Released, NDArray[Any]],
-    times: Mapping[Released, int],
+    shares: Mapping[Columns, Mapping[ReleasedTable, int]],
+    released: Mapping[ReleasedTable, NDArray[Any]],
+    times: Mapping[ReleasedTable, int],
     published: Sequence[Columns],
 ) -> dict[Columns, NDArray[Any]]:
     """Estimates of the wanted tables as exact sums of parts: integers over SCALE times their number of cells.
@@ -144,7 +144,10 @@ def centre(table: NDArray[Any], axes: Iterable[int]) -> NDArray[Any]:
 
 
 def cell_variance(
-    shape: Shape, shares: Mapping[Columns, Mapping[Released, int]], variances: Mapping[Released, float], table: Columns
+    shape: Shape,
+    shares: Mapping[Columns, Mapping[ReleasedTable, int]],
+    variances: Mapping[ReleasedTable, float],
+    table: Columns,
 ) -> float:
     """The variance of every cell of a wanted table, given the variances of the released tables' noise."""
     total = 0.0
@@ -159,8 +162,8 @@ def cell_variance(
 
 
 def factors(
-    shape: Shape, shares: Mapping[Columns, Mapping[Released, int]], table: Columns
-) -> list[tuple[Released, float, int]]:
+    shape: Shape, shares: Mapping[Columns, Mapping[ReleasedTable, int]], table: Columns
+) -> list[tuple[ReleasedTable, float, int]]:
     """The error of one cell of a wanted table as a sum of noises: (released table, factor, how many of its cells).
 
     A released cell's factor depends on the columns that both tables have and in which the two cells agree. Factors
@@ -198,14 +201,14 @@ def read_workload(text: Any) -> tuple[Shape, tuple[Columns, ...]]:
 
 
 @lru_cache(maxsize=64)
-def read_strategy(text: Any) -> tuple[Shape, tuple[Released, ...]]:
+def read_strategy(text: Any) -> tuple[Shape, tuple[ReleasedTable, ...]]:
     """Parse sizes and released tables written by `write_strategy`, from an untrusted file."""
     try:
         first, *rest = str(text).split("|")
         shape = tuple(int(n) for n in first.split(","))
         column_names = [[name for name in word.split(",") if name] for word in rest]
         tables = tuple(
-            Released(
+            ReleasedTable(
                 tuple(int(name.removesuffix(CENTRED)) for name in names),
                 tuple(int(name.removesuffix(CENTRED)) for name in names if name.endswith(CENTRED)),
             )
@@ -232,10 +235,10 @@ def write_workload(shape: Sequence[int], sets: Iterable[Columns]) -> str:
     >>> write_workload((2, 3), [(), (0, 1)]), read_workload("2,3||0,1")
     ('2,3||0,1', ((2, 3), ((), (0, 1))))
     """
-    return write_strategy(shape, map(Released, sets))
+    return write_strategy(shape, map(ReleasedTable, sets))
 
 
-def write_strategy(shape: Sequence[int], tables: Iterable[Released]) -> str:
+def write_strategy(shape: Sequence[int], tables: Iterable[ReleasedTable]) -> str:
     """Write sizes and released tables as text.
 
     Examples

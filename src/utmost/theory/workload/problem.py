@@ -23,7 +23,7 @@ from utmost.theory.workload.hierarchy_algebra import Hierarchy, read_tree, sizes
 from utmost.theory.workload.marginal_algebra import (
     SCALE,
     Columns,
-    Released,
+    ReleasedTable,
     Shape,
     cell_variance,
     cells,
@@ -57,17 +57,17 @@ class Margins:
 
     shape: Shape
     published: tuple[Columns, ...]
-    strategy: tuple[Released, ...]
+    strategy: tuple[ReleasedTable, ...]
     mechanism: NoisyTables
     grain: int = 1
 
     @cached_property
-    def units(self) -> dict[Released, int]:
+    def units(self) -> dict[ReleasedTable, int]:
         """How often one row counts in each released table: centring multiplies it by the number of values."""
         return {table: cells(self.shape, table.centred) * self.times[table] for table in self.strategy}
 
     @cached_property
-    def times(self) -> dict[Released, int]:
+    def times(self) -> dict[ReleasedTable, int]:
         """The integer by which each released table is multiplied, such that a row counts `grain` times at least."""
         return {table: -(-self.grain // cells(self.shape, table.centred)) for table in self.strategy}
 
@@ -80,7 +80,7 @@ class Margins:
         return Tables(sizes, moves, reach * self.grain, None if upper is None else upper * self.grain)
 
     @cached_property
-    def shares(self) -> dict[Columns, dict[Released, int]]:
+    def shares(self) -> dict[Columns, dict[ReleasedTable, int]]:
         """The weights of released tables in each part."""
         laws = zip(self.strategy, self.mechanism.laws, strict=True)
         nominal = {table: _nominal_variance(law.single) / self.units[table] ** 2 for table, law in laws}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from utmost.exact import held
+from utmost.exact import without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
@@ -200,6 +200,6 @@ def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:
     farthest = int(distance[reached].max(initial=0))
     steps = np.arange(farthest + 1)
     p_truth = level.upper_after(steps, np.full(farthest + 1, p))
-    q_truth = held(level.lower_after(steps, np.full(farthest + 1, q)), level.keeps_positive and q > 0)
+    q_truth = without_underflow(level.lower_after(steps, np.full(farthest + 1, q)), level.keeps_positive and q > 0)
     at = np.where(reached, distance, 0).astype(np.int64)
     return np.where(reached, p_truth[at], 1.0), np.where(reached, q_truth[at], 0.0)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from utmost.errors import CannotCertify, InvalidInput, NeedsFloor, TooLarge
-from utmost.exact import LEAST, Enclosed, ExpSum, Number, as_rational, endpoints, held
+from utmost.exact import LEAST, Enclosed, ExpSum, Number, as_rational, endpoints, without_underflow
 from utmost.exact.citations import cites
 from utmost.mechanism.certification import MOST_MOVED, sample_from
 from utmost.mechanism.sampling import WORD
@@ -199,7 +199,7 @@ def at(
     assert level_between is not None
     value = _ball(values, edges, truth, level_between, outputs, dataset, {})[0]
     if layers[-1]:  # what lies beyond has an effect too small for floats, but not zero
-        value = float(held(np.array(value), single is None or single.keeps_positive))
+        value = float(without_underflow(np.array(value), single is None or single.keeps_positive))
         shares[len(layers)] = as_rational(0 if floor is None else floor)
     return LocalProbability(value, len(layers) - 1, len(values), _Exploration(single, outputs, own_truth, shares))
 

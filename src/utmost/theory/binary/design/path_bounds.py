@@ -5,7 +5,7 @@ upper(alpha) >= alpha and upper increases, Dijkstra's argument holds with the bo
 
 Every bound is stored twice, as p and as q = 1 - p, so that both are accurate where they are small: a privacy constraint
 compares small probabilities. A step computes both from the small one, and no positive one underflows to 0
-(`exact.held`).
+(`exact.without_underflow`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.exact import LEAST, held, to_float
+from utmost.exact import LEAST, to_float, without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, GaussianDP, as_quantile
@@ -73,7 +73,7 @@ def _one_pass(levels: EdgeLevels, shifts: Floats, start: Bounds, through: Mask) 
     shortest, zero = _paths(levels, shifts, through, through & (p == 0))
     quantile, unimproved = shortest(np.where(through & (q > 0) & ~zero, as_quantile(p, q), np.inf))
     reached = np.isfinite(quantile)
-    p1, q1 = (np.where(unimproved, x, held(ndtr(z), reached)) for x, z in ((p, quantile), (q, -quantile)))
+    p1, q1 = (np.where(unimproved, x, without_underflow(ndtr(z), reached)) for x, z in ((p, quantile), (q, -quantile)))
     return np.where(zero, 0.0, p1), np.where(zero, 1.0, q1)
 
 
@@ -92,7 +92,9 @@ def _two_passes(levels: EdgeLevels, c: float, start: Bounds, through: Mask) -> B
         q1 = np.where(unimproved, q, 1 - p1)
         saturated, unimproved = shortest(np.where(through & (q1 > 0) & ~zero, -np.log(q1 + c), np.inf))
         saturation = (
-            held(np.exp(-saturated), np.isfinite(saturated)) if c == 0 else np.maximum(0.0, np.exp(-saturated) - c)
+            without_underflow(np.exp(-saturated), np.isfinite(saturated))
+            if c == 0
+            else np.maximum(0.0, np.exp(-saturated) - c)
         )
         q2 = np.where(unimproved, q1, saturation)
         p2 = np.where(unimproved, p1, 1 - q2)

@@ -208,7 +208,7 @@ def as_truth(space: Space, truth: Any, outputs: Outputs) -> Truth:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownPoints:
     """The known points and Pr[outputs[1]] there, as floats and, where the input was more than a float, as passed in."""
 
     mask: Mask
@@ -234,7 +234,7 @@ class Known:
         return [float(values[i]) if isinstance(values[i], float) else str(as_rational(values[i])) for i in points]
 
 
-def read_known(space: Space, known: Any) -> Known:
+def read_known(space: Space, known: Any) -> KnownPoints:
     """The known values from a mapping, an array (NaN where free) or a callable (None where free)."""
     n = len(space.points)
     values = np.full(n, np.nan)
@@ -249,11 +249,11 @@ def read_known(space: Space, known: Any) -> Known:
             if wrong.any():
                 i = int(np.argmax(wrong))
                 as_probability(values[i], space.points[i])
-            return Known(~np.isnan(values), values, None)
+            return KnownPoints(~np.isnan(values), values, None)
         originals = {i: v for i, v in enumerate(aligned) if v is not None and v == v}
     for i, value in originals.items():
         values[i] = float(as_probability(value, space.points[i]))
-    return Known(~np.isnan(values), values, originals)
+    return KnownPoints(~np.isnan(values), values, originals)
 
 
 def as_probability(value: Any, point: Any) -> Fraction:

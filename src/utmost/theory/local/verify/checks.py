@@ -16,13 +16,13 @@ from utmost.privacy.divergences import Divergence, as_divergence
 from utmost.theory.local.patterns import divergence_between, information_between, offset
 from utmost.theory.local.verify.partitions import excess_of_partitions
 from utmost.theory.local.verify.patterns import information_bound, pattern_bound, testing_bound
-from utmost.theory.verify_chains import (
+from utmost.theory.verify_evidence import (
     Evidence,
     Outcome,
     Problem,
     Solved,
-    bounded,
-    read,
+    check_bound,
+    read_array,
     read_distribution,
     read_positions,
 )
@@ -72,21 +72,21 @@ def check_information(problem: Problem, solved: Solved) -> Outcome:
 @cites("LIM-theorem-3.3.4")
 def check_patterns(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, checked on all 2^k patterns."""
-    utilities = read(problem.data, "utilities", "f", (2 ** len(problem.space.points) - 1,))
+    utilities = read_array(problem.data, "utilities", "f", (2 ** len(problem.space.points) - 1,))
     return _patterns(problem, solved, utilities[None], priced_patterns(problem, solved.certificate.evidence))
 
 
 @cites("LIM-theorem-3.3.2", "LIM-theorem-3.3.4")
 def check_worst_patterns(problem: Problem, solved: Solved) -> Outcome:
     """The least of several utilities is at most any average of them, which prices of letters bound on all patterns."""
-    utilities = read(problem.data, "utilities", "f", (None, 2 ** len(problem.space.points) - 1))
+    utilities = read_array(problem.data, "utilities", "f", (None, 2 ** len(problem.space.points) - 1))
     return _patterns(problem, solved, utilities, priced_worst_patterns(problem, solved.certificate.evidence))
 
 
 def _patterns(problem: Problem, solved: Solved, utilities: Floats, bound: float) -> Outcome:
     """The checks of a mixture of patterns, for the least of several utilities."""
     level, k, matrix = local_level(problem), len(problem.space.points), solved.mechanism.matrix
-    shares = read(solved.certificate.evidence, "shares", "f", (matrix.shape[1],))
+    shares = read_array(solved.certificate.evidence, "shares", "f", (matrix.shape[1],))
     sets = read_positions(solved.certificate.evidence, "sets", shares.shape, 2**k - 1)
     columns = shares[:, None] * (offset(level) + (((sets + 1)[:, None] >> np.arange(k)) & 1))
     deviation = float(np.abs(matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
@@ -105,7 +105,7 @@ def check_records(problem: Problem, solved: Solved) -> Outcome:
     p0, p1 = (read_distribution(problem.data, name, k) for name in ("p0", "p1"))
     value = divergence_between(solved.mechanism.matrix, p0, p1, as_divergence(problem.data.get("divergence", "")))
     bound = max(priced_records(problem, solved.certificate.evidence), value)
-    return (value_check(solved.value, value, 1e-15), bounded(solved, value, bound)), max(bound - value, 0.0)
+    return (value_check(solved.value, value, 1e-15), check_bound(solved, value, bound)), max(bound - value, 0.0)
 
 
 def priced_records(problem: Problem, evidence: Evidence) -> float:
@@ -117,7 +117,7 @@ def priced_records(problem: Problem, evidence: Evidence) -> float:
     if level is None or not 0 < require_pure(level).log_growth < MOST_EPSILON:
         raise InvalidInput(f"records have one level for all neighbours, above 0 and below {MOST_EPSILON}-DP.")
     p0, p1 = (read_distribution(problem.data, name, k) for name in ("p0", "p1"))
-    prices = read(evidence, "prices", "f", (k,))
+    prices = read_array(evidence, "prices", "f", (k,))
     columns = extreme_columns(problem.space, require_pure(level))
     worth = as_divergence(problem.data.get("divergence", "")).perspective(
         columns @ p0, columns @ p1, columns @ (p0 - p1)
@@ -129,29 +129,29 @@ def priced_records(problem: Problem, evidence: Evidence) -> float:
 def priced_testing(problem: Problem, evidence: Evidence) -> float:
     """The bound on the divergence of the answers of every private mechanism, from prices of letters."""
     p0, p1, divergence, level = _hypotheses(problem)
-    return testing_bound(p0, p1, divergence, level, read(evidence, "prices", "f", p0.shape))
+    return testing_bound(p0, p1, divergence, level, read_array(evidence, "prices", "f", p0.shape))
 
 
 def priced_information(problem: Problem, evidence: Evidence) -> float:
     """The bound on the mutual information of every private mechanism, from prices of letters."""
     prior = read_distribution(problem.data, "prior", len(problem.space.points))
-    prices, likely = read(evidence, "prices", "f", prior.shape), prior > 0
+    prices, likely = read_array(evidence, "prices", "f", prior.shape), prior > 0
     return information_bound(prior[likely], local_level(problem), prices[likely])
 
 
 def priced_patterns(problem: Problem, evidence: Evidence) -> float:
     """The bound on the sum of utilities of every private mechanism, from prices of letters."""
     level, k = local_level(problem), len(problem.space.points)
-    utilities = read(problem.data, "utilities", "f", (2**k - 1,))
-    return pattern_bound(utilities, level, read(evidence, "prices", "f", (k,)))
+    utilities = read_array(problem.data, "utilities", "f", (2**k - 1,))
+    return pattern_bound(utilities, level, read_array(evidence, "prices", "f", (k,)))
 
 
 def priced_worst_patterns(problem: Problem, evidence: Evidence) -> float:
     """The bound on the least of several sums of utilities: that of a weighted average of them."""
     level, k = local_level(problem), len(problem.space.points)
-    utilities = read(problem.data, "utilities", "f", (None, 2**k - 1))
+    utilities = read_array(problem.data, "utilities", "f", (None, 2**k - 1))
     weights = read_distribution(evidence, "weights", len(utilities))
-    return pattern_bound(weights / weights.sum() @ utilities, level, read(evidence, "prices", "f", (k,)))
+    return pattern_bound(weights / weights.sum() @ utilities, level, read_array(evidence, "prices", "f", (k,)))
 
 
 def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float, float, float]:
@@ -179,7 +179,7 @@ def value_check(value: float, recomputed: float, doubt: float = 1e-18) -> Check:
 
 def _bound_check(solved: Solved, value: float, bound: float, doubt: float = 1e-18) -> Check:
     """Whether the value respects the bound of the prices, where both may be tiny."""
-    return bounded(solved, value, bound, room=1e-10 * abs(bound) + doubt)
+    return check_bound(solved, value, bound, room=1e-10 * abs(bound) + doubt)
 
 
 def _hypotheses(problem: Problem) -> tuple[Floats, Floats, Divergence, ApproxDP]:

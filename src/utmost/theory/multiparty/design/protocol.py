@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -85,7 +86,7 @@ class Protocol:
     criterion: Literal["average", "worst"]
     name: str = ""
     """The occasion, part of the fingerprint: messages of one occasion are refused by another."""
-    stated: float | None = None
+    stated_value: float | None = None
     """The central observer's accuracy as the designer computed it, or as a file states it."""
     agreed: str | None = None
     """For a listener's own question (`asking`), the fingerprint of the protocol whose messages it hears."""
@@ -93,6 +94,12 @@ class Protocol:
     """Cache of accuracies, by listener."""
     rules: dict[tuple[int | None, int], Rule] = field(default_factory=dict, repr=False)
     """Cache of worst-case decision rules: of the central observer (None, 0), of a party with a bit."""
+
+    @property
+    def stated(self) -> float | None:
+        """Former name of `stated_value`."""
+        warnings.warn("Protocol.stated is called stated_value", DeprecationWarning, stacklevel=2)
+        return self.stated_value
 
     def value(self, party: int | None = None) -> float:
         """The accuracy of the central observer, who hears the messages, or of a party, who also knows its own bit.
@@ -256,10 +263,10 @@ class Protocol:
             checks.append(Check("optimality", False, str(reason)))
             return Verification(private, "unproved", float("inf"), tuple(checks))
         scale = max(1.0, float(np.abs(self.accuracy).max()))
-        if party is None and self.stated is not None:
-            agrees = abs(self.stated - reached) <= CLOSE * scale
+        if party is None and self.stated_value is not None:
+            agrees = abs(self.stated_value - reached) <= CLOSE * scale
             checks.append(
-                Check("value", agrees, f"stated {self.stated:.12g}, the decision rule reaches {reached:.12g}")
+                Check("value", agrees, f"stated {self.stated_value:.12g}, the decision rule reaches {reached:.12g}")
             )
         gap = max(bound - reached, 0.0) + lost
         detail = f"no decision rule exceeds {bound:.12g}; this one reaches {reached:.12g}"
@@ -286,7 +293,7 @@ class Protocol:
         if self.agreed:
             raise InvalidInput("this is one listener's own question; save the protocol that the parties agreed on.")
         rule = self.rules.get((None, 0)) if self.criterion == "worst" else None
-        content = {"format": FORMAT, "version": VERSION, "problem": _problem(self), "value": self.stated}
+        content = {"format": FORMAT, "version": VERSION, "problem": _problem(self), "value": self.stated_value}
         content["rule"] = rule and {
             "chances": rule.chances.tolist(),
             "least_favourable": rule.least_favourable.tolist(),
@@ -417,7 +424,7 @@ def _design(
     table.flags.writeable = False
     protocol = Protocol(question, levels, labels, table, criterion, name, agreed=agreed)
     try:
-        return replace(protocol, stated=protocol.value())
+        return replace(protocol, stated_value=protocol.value())
     except TooLarge:
         if criterion == "worst":  # there is no rule to decide by; an average needs none
             raise

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.exact import held
+from utmost.exact import without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import narrow
 from utmost.space.edge_levels import EdgeLevels
@@ -105,7 +105,7 @@ def generate_columns(
 def tight_columns(levels: EdgeLevels) -> Floats:
     """Phi: column k is e^(-length of the shortest path to k), the least function of K that is 1 at k."""
     lengths = levels.lengths()
-    return held(np.exp(-lengths), np.isfinite(lengths))
+    return without_underflow(np.exp(-lengths), np.isfinite(lengths))
 
 
 def first_mechanisms(levels: EdgeLevels, decay: Floats, costs: Floats, deadline: float) -> list[Floats]:
@@ -147,7 +147,7 @@ def _exponential(levels: EdgeLevels) -> Floats:
 
     low, _ = narrow(lambda c: not is_private(c), 0.5, 1.0, absolute=2.0**-21)
     matrix = np.exp(-low * lengths - logsumexp(-low * lengths, axis=1, keepdims=True))
-    return held(np.asarray(matrix), np.isfinite(lengths))
+    return without_underflow(np.asarray(matrix), np.isfinite(lengths))
 
 
 def _is_private(matrix: Floats, levels: EdgeLevels) -> bool:
@@ -207,7 +207,7 @@ def _with_best_guesses(matrix: Floats, costs: Floats) -> Floats:
     guesses = (costs.T @ matrix).argmin(axis=0)
     remapped = np.zeros((n, n))
     np.add.at(remapped.T, guesses, matrix.T)
-    return held(np.asarray(remapped / remapped.sum(axis=1, keepdims=True)), remapped > 0)
+    return without_underflow(np.asarray(remapped / remapped.sum(axis=1, keepdims=True)), remapped > 0)
 
 
 def _prices_of_tight_columns(decay: Floats, prior: Floats, loss: Floats, deadline: float) -> Floats | None:
@@ -315,7 +315,7 @@ class _Master(_Solver):
         n, m = len(self.columns), len(self.shares)
         matrix = np.zeros((n, n))
         np.add.at(matrix.T, self.guesses[:m], (self.shares * self.columns[:, :m]).T)
-        return held(np.asarray(matrix / matrix.sum(axis=1, keepdims=True)), matrix > 0)
+        return without_underflow(np.asarray(matrix / matrix.sum(axis=1, keepdims=True)), matrix > 0)
 
 
 class _Pricing(_Solver):

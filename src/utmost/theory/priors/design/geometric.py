@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from utmost.errors import InvalidInput
-from utmost.exact import held
+from utmost.exact import without_underflow
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import MOST_TABLE
 from utmost.mechanism.decaying_columns import DecayingMechanism, path_peaks
@@ -35,4 +35,5 @@ def geometric(n: int, privacy: Level | float) -> FiniteMechanism | DecayingMecha
     peaks = path_peaks(n, math.exp(-level.log_growth))
     if n * n > MOST_TABLE:
         return DecayingMechanism(path(n), level, peaks)
-    return FiniteMechanism(held(np.exp(-level.log_growth * path(n).distances()) * peaks), range(n), range(n))
+    probabilities = without_underflow(np.exp(-level.log_growth * path(n).distances()) * peaks)
+    return FiniteMechanism(probabilities, range(n), range(n))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import NoSuchMechanism, TooLarge
-from utmost.exact import held
+from utmost.exact import without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import narrow
 from utmost.exact.citations import cites
@@ -76,7 +76,7 @@ def with_peaks(levels: EdgeLevels, z: Solved) -> Solution:
         lengths = levels.lengths()
         matrix = np.exp(-lengths) * peaks
         matrix = matrix / matrix.sum(axis=1, keepdims=True) if n else matrix
-        matrix = held(matrix, np.isfinite(lengths) & (peaks > 0))
+        matrix = without_underflow(matrix, np.isfinite(lengths) & (peaks > 0))
         mechanism = FiniteMechanism(matrix, space.points, space.points)
         diagonal = np.diag(matrix)
     value = 1 - float(diagonal.mean()) if n else 0.0

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import CannotCertify, InvalidInput, SolverFailed, UnsupportedLevel
-from utmost.exact import held
+from utmost.exact import without_underflow
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import require_private
@@ -153,7 +153,7 @@ def _find(
             )
         levels = on_edges(space, PureDP(within.exponent) if within.ratio == 1 else PureDP.from_ratio(within.ratio))
     length = np.stack([_lengths_from(levels, region == j, np.zeros(len(region))) for j in range(len(outputs))], axis=1)
-    scores = held(np.exp(-(length - length.min(axis=1, keepdims=True)) / 2), np.isfinite(length))
+    scores = without_underflow(np.exp(-(length - length.min(axis=1, keepdims=True)) / 2), np.isfinite(length))
     return scores / scores.sum(axis=1, keepdims=True), NEAREST[3]
 
 
@@ -173,7 +173,7 @@ def _wrong_answers(levels: EdgeLevels, region: Integers, answers: int) -> Floats
         np.minimum.at(first, arcs.tails[border], start[border])
         length_to_region = _lengths_from(levels, np.isfinite(first), first)
         outside = region != j
-        probabilities[outside, j] = held(np.exp(-length_to_region), np.isfinite(length_to_region))[outside]
+        probabilities[outside, j] = without_underflow(np.exp(-length_to_region), np.isfinite(length_to_region))[outside]
     return probabilities
 
 

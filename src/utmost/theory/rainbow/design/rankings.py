@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
-from utmost.exact import LEAST, as_rational, held
+from utmost.exact import LEAST, as_rational, without_underflow
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_between
 from utmost.exact.citations import cites
@@ -105,7 +105,7 @@ def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances:
     rows = np.where(best[:, 1:] <= rest[:, :-1], np.diff(best, axis=1), -np.diff(rest, axis=1))
     middle = slice(1, -1)  # the empty and the certain event, at the ends, have constant probability
     rows[:, middle] = np.where(slopes[:, :-1] == slopes[:, 1:], slopes[:, 1:] * first[middle], rows[:, middle])
-    rows = held(np.maximum(rows, 0.0), level.keeps_positive & (first > 0))
+    rows = without_underflow(np.maximum(rows, 0.0), level.keeps_positive & (first > 0))
     return np.where(steps == 0, first, rows)
 
 

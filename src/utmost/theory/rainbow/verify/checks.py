@@ -16,22 +16,21 @@ from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, on_edges
 from utmost.theory.rainbow.verify.border_pairs import border_bound
-from utmost.theory.verify_chains import (
+from utmost.theory.verify_dual_bounds import mechanism_bound
+from utmost.theory.verify_evidence import (
     Evidence,
     Outcome,
     Problem,
     Solved,
-    bounded,
-    gaps_left,
-    least_slack,
-    read,
+    check_bound,
+    check_value,
+    read_array,
     read_distribution,
     read_outputs,
     read_positions,
     require_outputs,
-    stated,
 )
-from utmost.theory.verify_dual_bounds import mechanism_bound
+from utmost.theory.verify_tight_chains import gaps_left, least_slack
 
 
 @cites("RAIN-theorem-2", "RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1")
@@ -44,7 +43,7 @@ def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
     a, b = space.edge_indices.T
     boundary = np.zeros(len(region), dtype=bool)
     boundary[space.edge_indices[region[a] != region[b]].ravel()] = True
-    target_rows = read(problem.data, "boundary", "f", rankings.shape)[region]
+    target_rows = read_array(problem.data, "boundary", "f", rankings.shape)[region]
     boundary_ok = bool((np.abs(matrix - target_rows) <= 1e-12 * target_rows)[boundary].all())
     usable = ~boundary[space.arcs.heads] & (region[space.arcs.tails] == region[space.arcs.heads])
     first = np.where(boundary, 0.0, np.inf)
@@ -58,7 +57,7 @@ def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
     value = average(prefixes[:, 0]) if matrix.shape[1] else 1.0
     detail = f"the best outputs, for each j, attain the least bound carried to them (within {widest:.1g})"
     checks = (
-        stated(solved.value, value),
+        check_value(solved.value, value),
         Check(
             "boundary",
             boundary_ok,
@@ -74,13 +73,15 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     require_outputs(problem, solved)
     region, rankings = _rankings(problem)
     points, k = rankings.shape[0] and len(region), rankings.shape[1]
-    prior, weights = read_distribution(problem.data, "prior", points), read(problem.data, "weights", "f", (k,))
+    prior, weights = read_distribution(problem.data, "prior", points), read_array(problem.data, "weights", "f", (k,))
     bound = homogeneous_bound(problem, solved.certificate.evidence)
     ordered = np.take_along_axis(solved.mechanism.matrix, rankings[region], axis=1)
     parts = prior[:, None] * ordered * weights
     value, among = math.fsum(parts.ravel()), " with one boundary per ranking"
     room = (k + 4) * float(np.finfo(float).eps) * math.fsum(np.abs(parts).ravel())  # two products, and rows that add up
-    return (stated(solved.value, value), bounded(solved, value, bound, among, room=room)), max(bound - value, 0.0)
+    return (check_value(solved.value, value), check_bound(solved, value, bound, among, room=room)), max(
+        bound - value, 0.0
+    )
 
 
 @cites("RAIN-theorem-2", "RAIN-theorem-3")
@@ -98,7 +99,7 @@ def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
     level = problem.privacy.single
     if level is None:
         raise InvalidInput("a homogeneous boundary has one level for all edges.")
-    prior, weights = read_distribution(problem.data, "prior", points), read(problem.data, "weights", "f", (k,))
+    prior, weights = read_distribution(problem.data, "prior", points), read_array(problem.data, "weights", "f", (k,))
     onto = read_positions(evidence, "onto", (points,), max(points, 1))
     n = int(onto.max(initial=-1)) + 1
     edges = read_positions(evidence, "edges", (None, 2), n)
@@ -121,12 +122,12 @@ def _priced_levels(levels: EdgeLevels, evidence: Evidence, k: int) -> tuple[Edge
     """The levels that the dual prices of the evidence refer to (tangents of curved levels), and the prices."""
     if "slopes" not in evidence:
         levels.require(ApproxDP, "dual prices need (epsilon, delta) levels, or tangents of others.")
-        return levels, np.maximum(read(evidence, "duals", "f", (2, len(levels), k)), 0.0)
+        return levels, np.maximum(read_array(evidence, "duals", "f", (2, len(levels), k)), 0.0)
     cut = read_positions(evidence, "cut_edges", (None,), max(len(levels), 1))
-    slopes = read(evidence, "slopes", "f", (len(cut),))
+    slopes = read_array(evidence, "slopes", "f", (len(cut),))
     if slopes.min(initial=1.0) < 1 or not all(level.concave for level in levels.kinds()):
         raise InvalidInput("tangents are of concave levels, and no slope is below 1.")
-    return levels.tangents(cut, slopes), np.maximum(read(evidence, "duals", "f", (2, len(cut), k)), 0.0)
+    return levels.tangents(cut, slopes), np.maximum(read_array(evidence, "duals", "f", (2, len(cut), k)), 0.0)
 
 
 def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
@@ -137,14 +138,14 @@ def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
     p_first = matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
     value = average(p_first)
     if solved.certificate.claim == "unproved" and solved.certificate.bound is None:
-        return (stated(solved.value, value),), float("inf")
+        return (check_value(solved.value, value),), float("inf")
     if solved.certificate.claim != "bound":
         raise InvalidInput("first preferences are proved by a bound, or not at all.")
     fixed = _known(problem)
     deviation = max((float(np.abs(matrix[i] - row).max()) for i, row in fixed.items()), default=0.0)
     known_check = Check("known", deviation <= KEPT, f"the known distributions are kept (within {deviation:.1g})")
     bound = first_preference_bound(problem, solved.certificate.evidence)
-    return (stated(solved.value, value), known_check, bounded(solved, value, bound)), max(bound - value, 0.0)
+    return (check_value(solved.value, value), known_check, check_bound(solved, value, bound)), max(bound - value, 0.0)
 
 
 def first_preference_bound(problem: Problem, evidence: Evidence) -> float:
@@ -163,7 +164,7 @@ def _known(problem: Problem) -> dict[int, Floats]:
     """The distributions that are fixed, by position."""
     n, k = len(problem.space.points), len(read_outputs(problem))
     places = read_positions(problem.data, "known", (None,), max(n, 1))
-    rows = read(problem.data, "known_rows", "f", (len(places), k))
+    rows = read_array(problem.data, "known_rows", "f", (len(places), k))
     if rows.min(initial=0.0) < 0 or np.abs(rows.sum(axis=1) - 1).max(initial=0.0) > 1e-9:
         raise InvalidInput("a known row is not a distribution.")
     return dict(zip(places.tolist(), rows, strict=True))
@@ -180,9 +181,9 @@ def check_nearest(problem: Problem, solved: Solved) -> Outcome:
     value = average(solved.mechanism.matrix[np.arange(len(region)), region], prior)
     certificate = solved.certificate
     if certificate.bound is None and certificate.claim == "unproved":
-        return (stated(solved.value, value),), float("inf")
+        return (check_value(solved.value, value),), float("inf")
     bound = nearest_bound(problem, certificate.evidence)
-    return (stated(solved.value, value), bounded(solved, value, bound)), max(bound - value, 0.0)
+    return (check_value(solved.value, value), check_bound(solved, value, bound)), max(bound - value, 0.0)
 
 
 def nearest_bound(problem: Problem, evidence: Evidence) -> float:
@@ -196,7 +197,7 @@ def nearest_bound(problem: Problem, evidence: Evidence) -> float:
     gains[np.arange(len(region)), region] = prior
     duals = np.zeros((2, len(problem.privacy), gains.shape[1]))
     places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
-    np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
+    np.add.at(duals.reshape(-1), places, np.maximum(read_array(evidence, "dual_values", "f", places.shape), 0.0))
     return mechanism_bound(problem.privacy, gains, duals)
 
 

@@ -29,9 +29,9 @@ from utmost.theory.scalar.line import LineMechanism, NoisyLine
 from utmost.theory.scalar.line_chains import ChainLine
 from utmost.theory.scalar.verify.staircase_flow import cut_flow_bound, decay_below, flow_bound
 from utmost.theory.vector.verify.coordinate import coordinate_bound
-from utmost.theory.verify_chains import Evidence, Outcome, read, read_distribution, read_positions
 from utmost.theory.verify_convex_costs import least_costs
 from utmost.theory.verify_dual_bounds import mechanism_bound
+from utmost.theory.verify_evidence import Evidence, Outcome, read_array, read_distribution, read_positions
 
 SAME = 1e-9
 
@@ -129,7 +129,7 @@ def prices_bound(line: Line, level: Level, loss: str, prior: Any, evidence: Any)
     count = 2 * len(levels) * n
     places = read_positions(evidence, "dual_places", (None,), count)
     duals = np.zeros(count)
-    duals[places] = read(evidence, "dual_values", "f", (len(places),))
+    duals[places] = read_array(evidence, "dual_values", "f", (len(places),))
     weights = np.full(n, 1 / n) if prior is None else prior
     positions = np.arange(n)
     gains = -weights[:, None] * cost(loss, positions[:, None] - positions)

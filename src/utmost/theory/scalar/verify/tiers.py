@@ -37,7 +37,7 @@ from utmost.theory.scalar.tiers import (
 )
 from utmost.theory.scalar.verify.number import pairs_bound
 from utmost.theory.scalar.yes_or_no_blocks import Blocks
-from utmost.theory.verify_chains import Evidence, Outcome, read, read_positions, stated
+from utmost.theory.verify_evidence import Evidence, Outcome, check_value, read_array, read_positions
 
 MARGIN, NEGLIGIBLE = 1e-9, 1e-30
 """Relative amount by which a bound in floats is lowered; smaller errors are ignored."""
@@ -147,7 +147,7 @@ def _outcome(problem: Any, solved: Any, value: float) -> Outcome:
     sound = certificate.bound is not None and abs(certificate.bound - bound) <= MARGIN * max(1.0, bound)
     sound = bool(sound and bound <= value * (1 + MARGIN))
     detail = f"no private mechanism loses less than {bound:.12g}; this one loses {value:.12g}"
-    return (stated(solved.value, value), Check("bound", sound, detail)), max(0.0, value - bound)
+    return (check_value(solved.value, value), Check("bound", sound, detail)), max(0.0, value - bound)
 
 
 def _pair_bound(line: Line, level: ApproxDP, border: int, rest_prior: Floats) -> float:
@@ -179,9 +179,9 @@ def _price_bound(problem: Any, evidence: Evidence) -> float:
         raise InvalidInput("the window of the evidence does not lie on the grid, or is too large.")
     levels = grid_levels(window, problem.privacy)
     m = len(read_positions(evidence, "edges", (None,), len(levels)))
-    read(evidence, "forward", "b", (m,))
+    read_array(evidence, "forward", "b", (m,))
     for name in ("slopes", "duals"):
-        if read(evidence, name, "f", (m,)).min(initial=0.0) < 0:
+        if read_array(evidence, name, "f", (m,)).min(initial=0.0) < 0:
             raise InvalidInput(f"{name} must not be negative.")
     truth = (grid_sums(window) >= _border(problem)).astype(np.int64)
     even = np.full(window.points, 1 / window.points)

@@ -14,7 +14,14 @@ from utmost.space.edge_levels import on_edges
 from utmost.space.line import Line
 from utmost.theory.binary.verify import dual_bound
 from utmost.theory.scalar.yes_or_no_blocks import Blocks
-from utmost.theory.verify_chains import Outcome, from_below, read, read_distribution, read_positions, stated
+from utmost.theory.verify_evidence import (
+    Outcome,
+    check_lower_bound,
+    check_value,
+    read_array,
+    read_distribution,
+    read_positions,
+)
 
 Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-30
@@ -35,7 +42,7 @@ def check_yes_or_no(problem: Any, solved: Any) -> Outcome:
     listed_prior = problem.data.get("prior")
     prior = None if listed_prior is None else read_distribution(problem.data, "prior", line.points)
     value = float(mechanism.masses(line, prior) @ mechanism.wrong)
-    checks = (stated(solved.value, value),)
+    checks = (check_value(solved.value, value),)
     if certificate.claim == "unproved":
         return (*checks, Check("no bound", certificate.bound is None, "nothing is claimed about better ones")), np.inf
     if certificate.claim != "bound" or certificate.bound is None:
@@ -46,7 +53,7 @@ def check_yes_or_no(problem: Any, solved: Any) -> Outcome:
     if certificate.evidence:
         bounds.append(_price_bound(line, border, problem.privacy, prior, certificate.evidence))
     bound = max(bounds)
-    check, gap = from_below(solved, value, bound, "errs less often than", "errs with")
+    check, gap = check_lower_bound(solved, value, bound, "errs less often than", "errs with")
     return (*checks, check), gap
 
 
@@ -82,9 +89,9 @@ def _price_bound(line: Line, border: int, level: Level, prior: Floats | None, ev
         return 0.0
     levels = on_edges(Line(0, size - 1, min(line.reach, size - 1)).space(), level)
     m = len(read_positions(evidence, "edges", (None,), len(levels)))
-    read(evidence, "forward", "b", (m,))
+    read_array(evidence, "forward", "b", (m,))
     for name in ("slopes", "duals"):
-        if read(evidence, name, "f", (m,)).min(initial=0.0) < 0:
+        if read_array(evidence, name, "f", (m,)).min(initial=0.0) < 0:
             raise InvalidInput(f"{name} must not be negative.")
     truth = (np.arange(size) + line.first + start >= border).astype(np.int64)
     return max(0.0, mass * (1 - dual_bound(levels, truth, window_prior / mass, evidence)) - 1e-15)

@@ -23,8 +23,8 @@ from utmost.theory.selection.problem import Contest, Votes, contest_of
 from utmost.theory.selection.tally_averages import WeighedTallies, as_tally_prior, expected_loss, weigh_tallies
 from utmost.theory.selection.verify.shortfalls import shortfall_bound, uneven_chains
 from utmost.theory.selection.verify.triples import triple_gain
-from utmost.theory.verify_chains import Evidence, Outcome, bounded, read, read_positions
 from utmost.theory.verify_dual_bounds import mechanism_bound
+from utmost.theory.verify_evidence import Evidence, Outcome, check_bound, read_array, read_positions
 
 BITS = 192
 LEAST_EPSILON = 1e-9
@@ -53,7 +53,7 @@ def check_choice(problem: Any, solved: Any) -> Outcome:
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("of a choice only a bound can be proved.")
     bound = choice_bound(problem, certificate.evidence)
-    checks.append(bounded(solved, value, bound, least=True, room=5 * error + 1e-12))
+    checks.append(check_bound(solved, value, bound, least=True, room=5 * error + 1e-12))
     return tuple(checks), max(value - certificate.bound, 0.0)
 
 
@@ -117,7 +117,7 @@ def choice_bound(problem: Any, evidence: Evidence) -> float:
     levels.require(ApproxDP, "dual prices need an (epsilon, delta) level.")
     duals = np.zeros((2, len(levels), contest.size))
     places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
-    np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
+    np.add.at(duals.reshape(-1), places, np.maximum(read_array(evidence, "dual_values", "f", places.shape), 0.0))
     return -mechanism_bound(levels, -weights[:, None] * contest.loss(loss, every), duals)
 
 

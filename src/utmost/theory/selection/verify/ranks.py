@@ -10,7 +10,7 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.noise.tables import NoisyTables
 from utmost.theory.selection.rank_errors import mean_rank_error
 from utmost.theory.selection.ranks import RankChoices
-from utmost.theory.verify_chains import Outcome
+from utmost.theory.verify_evidence import Outcome
 
 
 def check_ranks(problem: Any, solved: Any) -> Outcome:

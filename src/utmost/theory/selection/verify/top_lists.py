@@ -9,7 +9,7 @@ from utmost.errors import InvalidInput
 from utmost.mechanism.certification import Check
 from utmost.space.integers import Tallies
 from utmost.theory.selection.top_lists import TopByNoise, TopByPeeling, missed
-from utmost.theory.verify_chains import Outcome, stated
+from utmost.theory.verify_evidence import Outcome, check_value
 
 MOST_ROWS, MOST_CELLS = 2**53, 10**6
 
@@ -25,6 +25,6 @@ def check_top(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput(f"tallies of {MOST_ROWS} rows, or of more than {MOST_CELLS} cells, are not averaged over.")
     if isinstance(mechanism, TopByNoise) and mechanism.noise.noise.dimension != space.cells:
         raise InvalidInput("the noise and the tallies differ in length.")
-    checks = (stated(solved.value, missed(mechanism, space)[0]),)
+    checks = (check_value(solved.value, missed(mechanism, space)[0]),)
     none = solved.certificate.bound is None
     return (*checks, Check("no bound", none, "nothing is claimed about better ones")), math.inf

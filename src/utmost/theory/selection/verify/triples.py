@@ -23,8 +23,8 @@ from utmost.privacy import ApproxDP
 from utmost.space.families import Neighbours
 from utmost.space.integers import Tallies
 from utmost.space.triangles import spread_evenly, triangle_levels, triangle_losses
-from utmost.theory.verify_chains import Evidence, read, read_positions
 from utmost.theory.verify_dual_bounds import mechanism_bound
+from utmost.theory.verify_evidence import Evidence, read_array, read_positions
 
 LARGEST_SIDE, LARGEST_STEP = 200, 50
 ROUNDING = 1e-10
@@ -37,7 +37,7 @@ def triple_gain(tallies: Tallies, level: ApproxDP, loss: str, evidence: Evidence
     `sides` holds the step w and the least side; `places_0` to `places_2` and `values_0` to `values_2` the prices of
     arcs and outputs at this side and the next two. For shortfall they are averaged over the orders of candidates.
     """
-    step, side = (int(x) for x in read(evidence, "sides", "i", (2,)))
+    step, side = (int(x) for x in read_array(evidence, "sides", "i", (2,)))
     if not 1 <= step <= LARGEST_STEP or not 1 <= side <= LARGEST_SIDE or (step > 1 and loss != "zero-one"):
         raise InvalidInput("triangles have sides of some hundred at most, and steps for the zero-one loss alone.")
     n, m, neighbours = tallies.rows, tallies.cells, tallies.neighbours
@@ -75,7 +75,7 @@ def _excess(
     table = triangle_losses(levels.space, loss)
     prices = np.zeros((2, len(levels), 3))
     places = read_positions(evidence, f"places_{k}", (None,), prices.size)
-    values = np.maximum(read(evidence, f"values_{k}", "f", places.shape), 0.0)
+    values = np.maximum(read_array(evidence, f"values_{k}", "f", places.shape), 0.0)
     np.add.at(prices.reshape(-1), places, values)
     if loss == "shortfall":
         prices = spread_evenly(levels.space, prices)

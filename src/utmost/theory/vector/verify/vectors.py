@@ -22,7 +22,7 @@ from utmost.space.line import require_line_loss
 from utmost.theory.vector.verify.coordinate import coordinate_bound
 from utmost.theory.vector.verify.fixed_total import fixed_total_bound
 from utmost.theory.vector.verify.window import window_bound
-from utmost.theory.verify_chains import MARGIN, Evidence, Outcome, from_below, stated
+from utmost.theory.verify_evidence import MARGIN, Evidence, Outcome, check_lower_bound, check_value
 
 
 def vector_bound(problem: Any, evidence: Evidence) -> float:
@@ -79,7 +79,7 @@ def check_vector(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput("the noise and the vectors differ in length.")
     loss = require_line_loss(problem.data.get("loss"))
     value = mechanism.expected(loss)
-    checks = (stated(solved.value, value),)
+    checks = (check_value(solved.value, value),)
     if certificate.claim == "unproved":
         return (*checks, Check("no bound", certificate.bound is None, "nothing is claimed about better ones")), math.inf
     if certificate.claim != "bound" or certificate.bound is None:
@@ -89,7 +89,7 @@ def check_vector(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput("a bound on cells and their rest is for noise that treats them alike.")
     bound = vector_bound(problem, evidence)
     answers = f", given an answer {evidence['away']} from the ends," if "away" in evidence else ""
-    check, gap = from_below(solved, value, bound, f"loses less on each integer{answers} than", "loses")
+    check, gap = check_lower_bound(solved, value, bound, f"loses less on each integer{answers} than", "loses")
     return (*checks, check, *_side_checks(problem, evidence, value)), gap
 
 

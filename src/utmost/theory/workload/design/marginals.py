@@ -34,7 +34,7 @@ from utmost.space.sensitivity import l1_sensitivity, squared_l2_sensitivity
 from utmost.theory.vector.design.vectors import WIDEST_DISCRETE, gaussian_law, require_level
 from utmost.theory.workload.marginal_algebra import (
     Columns,
-    Released,
+    ReleasedTable,
     Shape,
     cells,
     closure,
@@ -191,9 +191,9 @@ def with_dual(problem: Problem, mechanism: NoisyTables, value: float, proved: bo
 
 def _candidates(
     shape: Shape, published: tuple[Columns, ...], moves: Moves, reach: int, upper: int | None, level: Level
-) -> Iterator[tuple[list[Released], list[IndependentLaw], int]]:
+) -> Iterator[tuple[list[ReleasedTable], list[IndependentLaw], int]]:
     """Candidate (tables, laws, grain): geometric noise by the best split, Gaussian noise by the best precisions."""
-    plain = [Released(released) for released in closure(published)]
+    plain = [ReleasedTable(released) for released in closure(published)]
     pure = pure_within(level)
     if pure is not None and pure.log_growth < math.inf:
         tables = Tables(tuple(cells(shape, released.columns) for released in plain), moves, reach, upper).lattices()
@@ -219,7 +219,7 @@ def _candidates(
     if unit_gaussian is not None:
         yield _gaussian(shape, published, plain, (moves, reach, upper), unit_gaussian)
         centred = [
-            Released(table.columns, along) for table in plain if (along := _smallest_columns(shape, table.columns))
+            ReleasedTable(table.columns, along) for table in plain if (along := _smallest_columns(shape, table.columns))
         ]
         if centred:
             yield _gaussian(shape, published, plain + centred, (moves, reach, upper), unit_gaussian)
@@ -238,10 +238,10 @@ def _smallest_columns(shape: Shape, columns: Columns) -> Columns:
 def _gaussian(
     shape: Shape,
     published: tuple[Columns, ...],
-    tables: Sequence[Released],
+    tables: Sequence[ReleasedTable],
     neighbours: tuple[Moves, int, int | None],
     unit_gaussian: GaussianLaw,
-) -> tuple[list[Released], list[IndependentLaw], int]:
+) -> tuple[list[ReleasedTable], list[IndependentLaw], int]:
     """Gaussian noise of the best precisions on given tables; `unit_gaussian` hides a change of one."""
     moves, reach, _ = neighbours
     twice = {table: moves == "exchange" and cells(shape, table.columns) > 1 for table in tables}
@@ -273,8 +273,8 @@ def _gaussian(
 
 @lru_cache(maxsize=64)
 def _best_gaussian_shares(
-    shape: Shape, published: tuple[Columns, ...], tables: tuple[Released, ...], square: tuple[float, ...]
-) -> dict[Released, int]:
+    shape: Shape, published: tuple[Columns, ...], tables: tuple[ReleasedTable, ...], square: tuple[float, ...]
+) -> dict[ReleasedTable, int]:
     """The best split at Gaussian levels, the same at all of them because precisions are in proportion to shares."""
     slopes = 1 / np.array(square)
     return _best_shares(shape, published, tables, lambda share: (share * slopes, slopes))
@@ -292,8 +292,8 @@ Precisions = Callable[[Floats], tuple[Floats, Floats]]
 
 
 def _best_shares(
-    shape: Shape, published: Sequence[Columns], tables: Sequence[Released], precision: Precisions
-) -> dict[Released, int]:
+    shape: Shape, published: Sequence[Columns], tables: Sequence[ReleasedTable], precision: Precisions
+) -> dict[ReleasedTable, int]:
     """The best split found of the level between tables, in integer parts of `PARTS`.
 
     A local optimum from several starts; then tables with small shares are dropped where that costs little.
@@ -322,7 +322,7 @@ class _Shares:
     """The mean variance as a function of shares, and its descent in their logarithms."""
 
     def __init__(
-        self, shape: Shape, published: Sequence[Columns], tables: Sequence[Released], precision: Precisions
+        self, shape: Shape, published: Sequence[Columns], tables: Sequence[ReleasedTable], precision: Precisions
     ) -> None:
         self.precision, self.tables = precision, tables
         sets = list(dict.fromkeys(part for columns in published for part in parts_within(shape, columns)))

@@ -23,7 +23,7 @@ from utmost.mechanism.noise.tables import NoisyTables
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import CentredTables, Lattice, Strategy, Tables
 from utmost.theory.vector.verify.coordinate import NEGLIGIBLE, ROUNDING, coordinate_bound, equal_error_rates
-from utmost.theory.verify_chains import MARGIN, Evidence, Outcome, from_below, stated
+from utmost.theory.verify_evidence import MARGIN, Evidence, Outcome, check_lower_bound, check_value
 from utmost.theory.workload.hierarchy_algebra import Tree, read_tree, sizes
 from utmost.theory.workload.least_squares import Sums, number_of_sums, require_sums, sum_products
 from utmost.theory.workload.marginal_algebra import Columns, Shape, cells, closure, read_strategy, read_workload
@@ -213,8 +213,8 @@ def check_strategy(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput("the noise and the sums differ in number, or there is no bound.")
     value = mean_variance_of_counts(mechanism, space, sums)
     bound = min(strategy_bound(problem, certificate.evidence), value)
-    check, gap = from_below(solved, value, bound, *VARIANCE)
-    return (stated(solved.value, value), check), gap
+    check, gap = check_lower_bound(solved, value, bound, *VARIANCE)
+    return (check_value(solved.value, value), check), gap
 
 
 def _check(problem: Any, solved: Any, variance: Callable[..., float], lower: Callable[..., float]) -> Outcome:
@@ -222,9 +222,9 @@ def _check(problem: Any, solved: Any, variance: Callable[..., float], lower: Cal
     if not isinstance(mechanism, NoisyTables) or not isinstance(problem.privacy, Level):
         raise InvalidInput("a workload is answered by noise on tables of counts.")
     value = variance(problem.data, mechanism)
-    checks = (stated(solved.value, value),)
+    checks = (check_value(solved.value, value),)
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("noise on tables is proved by a bound.")
     bound = lower(problem, certificate.evidence)
-    check, gap = from_below(solved, value, bound, *VARIANCE)
+    check, gap = check_lower_bound(solved, value, bound, *VARIANCE)
     return (*checks, check), gap

@@ -34,7 +34,7 @@ from utmost.privacy import ApproxDP
 from utmost.space.integers import Lattice
 from utmost.theory.vector.verify.coordinate import coordinate_bound
 from utmost.theory.vector.verify.window import UNITS, damped_bound
-from utmost.theory.verify_chains import Evidence, Outcome, from_below, stated
+from utmost.theory.verify_evidence import Evidence, Outcome, check_lower_bound, check_value
 from utmost.theory.workload.prefix_noise import as_carried_law, ranks
 
 MOST_TOGETHER = 3
@@ -283,8 +283,8 @@ def check_nested(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput("noise on nested counts is proved by a bound.")
     value = math.fsum(law.absolute_errors) / law.dimension
     bound = min(nested_bound(problem, certificate.evidence), value)
-    check, gap = from_below(solved, value, bound, "has a mean absolute error of a count below", "has")
-    return (stated(solved.value, value), check), gap
+    check, gap = check_lower_bound(solved, value, bound, "has a mean absolute error of a count below", "has")
+    return (check_value(solved.value, value), check), gap
 
 
 def _cells(problem: Any) -> Lattice:

@@ -7,7 +7,7 @@ from oracles.killing import in_a_child, killed_at
 from oracles.spenders import hold_at_once
 
 from utmost.accounting import Ledger, ledger_file
-from utmost.accounting.held import HeldAccount
+from utmost.accounting.holder_account import HolderAccount
 from utmost.accounting.ledger_file import Index, read_line, write_line
 from utmost.errors import BadFile, BudgetSpent
 
@@ -16,7 +16,7 @@ UNIT = "rows, at most 500"
 
 def accounts(ledger, whole=1, own=(0.6, 0.6)):
     main = ledger.open("survey", whole, UNIT, "replace")
-    return main, [HeldAccount(main, ledger.open(f"{i} at survey", b, UNIT, "replace")) for i, b in enumerate(own)]
+    return main, [HolderAccount(main, ledger.open(f"{i} at survey", b, UNIT, "replace")) for i, b in enumerate(own)]
 
 
 def test_a_spend_fits_both_or_neither_is_charged():
@@ -47,8 +47,8 @@ def test_a_fresh_answer_of_somebody_else_does_not_replace_the_one_that_was_given
     assert ada.ask(0.4, "all", lambda: 7).answer == 7
     assert bob.ask(0.4, "all", lambda: 8, fresh=True).answer == 8
     assert ada.ask(0.4, "all", lambda: 9).answer == 7
-    assert [entry.number for entry, _ in ada.given()] == [1]
-    assert [entry.number for entry, _ in bob.given()] == [2]
+    assert [entry.number for entry, _ in ada.received_entries()] == [1]
+    assert [entry.number for entry, _ in bob.received_entries()] == [2]
 
 
 def test_batches_are_shared_too():
@@ -69,7 +69,7 @@ def test_a_schedule_of_a_holder_is_charged_twice_and_answered_slot_by_slot():
     assert schedule.left == 0
     assert [answer for _, answer in schedule.entry.used] == [0, 1, 2]
     assert (str(main.left), str(ada.own.left)) == ("epsilon 0.7 of 1", "epsilon 0.3 of 0.6")
-    assert ada.given() == []
+    assert ada.received_entries() == []
     assert main.check()
     assert ada.own.check()
 

@@ -1,12 +1,12 @@
-"""Chains of tight edges, which prove that a value is as high as the known points allow.
+"""What every verifier needs: its input, arrays read from untrusted evidence, and checks of stated numbers.
 
-Also what all checkers share: their input protocols, reading arrays from evidence, and the checks of a stated value.
+A verifier sees a problem, a mechanism and a certificate, through the protocols below, and trusts none of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -18,12 +18,8 @@ from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import Check
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
-from utmost.space.sparse import csr_array, dijkstra
 
 Outcome: TypeAlias = tuple[tuple[Check, ...], float]
-Carried: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], Floats]
-ATTAINED = 1e-9
-"""The tolerance within which a value attains the bound carried to it, given rounding."""
 
 
 class Problem(Protocol):
@@ -63,48 +59,7 @@ class Solved(Protocol):
     def certificate(self) -> Certificate: ...
 
 
-def least_slack(levels: EdgeLevels, first: Floats, usable: NDArray[np.bool_], values: Carried) -> Floats:
-    """The least sum of log(bound / value) over all chains that end at each point.
-
-    A chain starts with `first` (infinity: none starts here) and runs along `usable` arcs, each adding the logarithm of
-    how far the value at its head is below the bound that its tail carries there. `values(points, heads)` is the
-    probability at some points of the event that counts at the heads. For a concave `upper` a value is at most e^slack
-    times too small.
-    """
-    n = len(first)
-    if not n:
-        return np.zeros(0)
-    arcs = levels.space.arcs
-    tails, heads, edges = arcs.tails[usable], arcs.heads[usable], arcs.edges[usable]
-    carried, value = levels.upper(edges, values(tails, heads)), values(heads, heads)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slack = np.where(carried > value, np.log(carried / value), 0.0)
-    sources = np.flatnonzero(np.isfinite(first))
-    starts = np.searchsorted(tails, np.arange(n + 1))
-    graph = csr_array(
-        (
-            np.concatenate([slack, np.maximum(first[sources], 0.0)]),
-            np.concatenate([heads, sources]).astype(np.int32),
-            np.append(starts, len(heads) + len(sources)).astype(np.int32),
-        ),
-        shape=(n + 1, n + 1),
-    )
-    return np.asarray(dijkstra(graph, indices=n)[:n])
-
-
-def gaps_left(right: Floats, slack: Floats, levels: EdgeLevels) -> tuple[Floats, bool]:
-    """How far each value may be below the optimum, and whether all attain it; a value that no chain reaches must be 1.
-
-    A pair that is not concave may stretch a slack along its chain, so there it must be of the size of rounding.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        gaps = np.where(np.isinf(slack), 1.0, np.minimum(1.0, right * np.exp(slack))) - right
-    concave = all(level.concave for level in levels.kinds())
-    straight = concave or float(slack[np.isfinite(slack)].max(initial=0.0)) <= 1e-12
-    return gaps, bool(straight and gaps.max(initial=0.0) <= ATTAINED)
-
-
-def read(source: Mapping[str, Any], name: str, kind: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+def read_array(source: Mapping[str, Any], name: str, kind: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
     """An array from data or evidence, of the stated kind ("b", "i" or "f") and shape (None: any length)."""
     array = source.get(name)
     if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.ndim != len(shape):
@@ -118,7 +73,7 @@ def read(source: Mapping[str, Any], name: str, kind: str, shape: tuple[int | Non
 
 def read_positions(source: Mapping[str, Any], name: str, shape: tuple[int | None, ...], below: int) -> Integers:
     """An array of positions from 0 to below - 1."""
-    array = read(source, name, "i", shape)
+    array = read_array(source, name, "i", shape)
     if array.size and not 0 <= array.min() <= array.max() < below:
         raise InvalidInput(f"{name} names a position that is not there.")
     return array
@@ -126,7 +81,7 @@ def read_positions(source: Mapping[str, Any], name: str, shape: tuple[int | None
 
 def read_distribution(source: Mapping[str, Any], name: str, n: int) -> Floats:
     """An array of n probabilities that add up to 1."""
-    array = read(source, name, "f", (n,))
+    array = read_array(source, name, "f", (n,))
     if n and (array.min() < 0 or abs(float(array.sum()) - 1) > 1e-9):
         raise InvalidInput(f"{name} is not a distribution.")
     return array
@@ -160,13 +115,13 @@ MARGIN = 1e-9
 """The relative tolerance by which a stated lower bound may exceed the recomputed one."""
 
 
-def stated(value: float, recomputed: float) -> Check:
+def check_value(value: float, recomputed: float) -> Check:
     """Whether the stated value is the recomputed one."""
     agrees = abs(value - recomputed) <= 1e-12
     return Check("value", bool(agrees), f"{recomputed:.12g}" + ("" if agrees else f", not {value:.12g} as stated"))
 
 
-def bounded(
+def check_bound(
     solved: Solved, value: float, bound: float, among: str = "", least: bool = False, room: float = 0.0
 ) -> Check:
     """Whether the value respects a recomputed bound, and the certificate states this bound: one rule for all questions.
@@ -194,7 +149,9 @@ def bounded(
     return Check("bound", bool(agrees and math.isfinite(bound) and excess <= room), detail)
 
 
-def from_below(solved: Solved, value: float, bound: float, bound_words: str, value_words: str) -> tuple[Check, float]:
+def check_lower_bound(
+    solved: Solved, value: float, bound: float, bound_words: str, value_words: str
+) -> tuple[Check, float]:
     """Whether the stated lower bound of a loss is at most the recomputed bound and the value; and the gap.
 
     Parameters

@@ -20,7 +20,7 @@ from utmost.exact import Number
 from utmost.privacy import Level, as_level
 
 
-class HeldAccount(Account):
+class HolderAccount(Account):
     """The account of a data set as one holder sees it: questions are charged to it and to the holder's own account.
 
     Parameters
@@ -37,7 +37,7 @@ class HeldAccount(Account):
     >>> import utmost as um
     >>> ledger = um.Ledger(None)
     >>> survey = ledger.open("survey", 1, "rows, at most 500", "replace")
-    >>> ada, bob = (HeldAccount(survey, ledger.open(name, 0.5, "rows, at most 500", "replace")) for name in "ab")
+    >>> ada, bob = (HolderAccount(survey, ledger.open(name, 0.5, "rows, at most 500", "replace")) for name in "ab")
     >>> [who.ask(0.4, {"count": "all"}, lambda: n).answer for n, who in enumerate((ada, bob, ada))]
     [0, 0, 0]
     >>> str(survey.left), str(ada.own.left), str(bob.own.left)
@@ -54,9 +54,9 @@ class HeldAccount(Account):
     def find(self, question: Any, level: Level | Number | None = None) -> Entry | None:
         """The entry whose answer this holder received to the identical question, or None."""
         with self._storage.read() as book:
-            return self._given_entry(book, question_key(question), None if level is None else as_level(level))
+            return self._received_entry(book, question_key(question), None if level is None else as_level(level))
 
-    def given(self, number: int | None = None) -> list[tuple[Entry, dict[str, Any]]]:
+    def received_entries(self, number: int | None = None) -> list[tuple[Entry, dict[str, Any]]]:
         """The data set's entries whose answers the holder received, oldest first, each with its note.
 
         Parameters
@@ -69,7 +69,7 @@ class HeldAccount(Account):
             notes = [e.answer for e in own_entries if e.state == "done" and number in (None, e.answer["entry"])]
             return [(self._read_entry(book, note["entry"]), note) for note in notes]
 
-    def _given_entry(self, book: Book, key: str, level: Level | None) -> Entry | None:
+    def _received_entry(self, book: Book, key: str, level: Level | None) -> Entry | None:
         own_entry = self.own._find(book, key, level)
         return None if own_entry is None else self._read_entry(book, own_entry.answer["entry"])
 
@@ -82,7 +82,7 @@ class HeldAccount(Account):
         level = levels[0] if len(levels) == 1 else None
         with self._write() as book:
             self._require_active(book)
-            if not fresh and (own_entry := self._given_entry(book, key, level)):
+            if not fresh and (own_entry := self._received_entry(book, key, level)):
                 return own_entry
             entry = None if fresh else self._find(book, key, level)
             if entry:
