@@ -13,7 +13,7 @@ import utmost as um
 from utmost.cli import output
 from utmost.cli.demo import run_demo
 from utmost.exact.saved import canonical
-from utmost.privacy.written import read_level
+from utmost.privacy.level_text import read_level
 
 MAJORITY = """
 [space]

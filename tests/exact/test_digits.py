@@ -15,7 +15,7 @@ from utmost.cli.release import _tier
 from utmost.cli.survey import _pair
 from utmost.errors import InvalidInput, UtmostError
 from utmost.exact import as_rational, is_digits
-from utmost.privacy.written import read_level
+from utmost.privacy.level_text import read_level
 from utmost.queries.bins import read_bins
 from utmost.queries.found_keys import read_discover
 from utmost.queries.options import read_numbers, read_whole

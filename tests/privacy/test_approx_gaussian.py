@@ -15,7 +15,7 @@ from utmost.accounting import filters
 from utmost.errors import BudgetSpent, InvalidInput, UnsupportedLevel
 from utmost.exact import ExpSum, endpoints
 from utmost.privacy import ApproxGaussianDP
-from utmost.privacy.written import read_level
+from utmost.privacy.level_text import read_level
 
 LEVEL = ApproxGaussianDP("0.7", "0.02")
 

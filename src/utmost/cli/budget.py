@@ -18,7 +18,7 @@ from utmost.cli.output import Json, checks_of, ledger_file, print_json, print_ta
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, is_digits, to_float
 from utmost.privacy import ApproxDP, Level
-from utmost.privacy.written import read_level
+from utmost.privacy.level_text import read_level
 from utmost.queries.budget import Budget, levels_of, query_in_words, tiers_of
 from utmost.queries.report.proof import confirmed, load_answers
 from utmost.queries.units import as_unit

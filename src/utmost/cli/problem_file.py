@@ -27,7 +27,7 @@ from utmost.design import binary, finite, local, rainbow
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.privacy import ApproxDP, Level, PureDP
-from utmost.privacy.written import NAMED_LEVELS
+from utmost.privacy.level_text import NAMED_LEVELS
 from utmost.solution import Solution
 from utmost.space import Space, label_from_json
 from utmost.space.edge_levels import EdgeLevels, per_edge

@@ -16,7 +16,7 @@ from utmost.cli.prompts import complete, in_a_terminal
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.exact import is_digits
 from utmost.privacy import Level
-from utmost.privacy.written import read_level
+from utmost.privacy.level_text import read_level
 from utmost.queries.methods import parameters_of
 from utmost.queries.options import WHERE, Option
 from utmost.queries.questions import QUESTIONS, Kind

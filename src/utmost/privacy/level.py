@@ -220,7 +220,7 @@ def as_level(privacy: Level | Number) -> Level:
     if isinstance(privacy, Level):
         return privacy
     if isinstance(privacy, str) and ("=" in privacy or "," in privacy):
-        from utmost.privacy.written import read_level
+        from utmost.privacy.level_text import read_level
 
         return read_level(privacy, "privacy")
     try:

@@ -90,7 +90,7 @@ class Keys:
         return lists[0] if len(lists) == 1 else self._combined(lists)
 
     @cached_property
-    def written(self) -> list[list[Any]]:
+    def plain_keys(self) -> list[list[Any]]:
         """Every key as a list of plain data, dates as text."""
         return [list(key) for key in self._combined(self._lists(_written))]
 

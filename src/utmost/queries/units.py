@@ -113,7 +113,7 @@ class Unit:
         return protected_entity(str(self))
 
     @property
-    def whose(self) -> str:
+    def plural(self) -> str:
         """The plural of the unit: rows or people."""
         return "rows" if self.id is None else "people"
 

@@ -48,11 +48,11 @@ def make_app(settings: Settings) -> Guard:
     unknown = {HTTPException: site.not_found, UtmostError: site.refused}
     pages = Starlette(routes=[*site.routes, *forms.routes], lifespan=lifespan, exception_handlers=unknown)
 
-    async def both(scope: Scope, receive: Receive, send: Send) -> None:
+    async def by_address(scope: Scope, receive: Receive, send: Send) -> None:
         of_api = scope["type"] == "http" and scope["path"].startswith("/api/")
         await (api if of_api else pages)(scope, receive, send)
 
-    return Guard(both, settings)
+    return Guard(by_address, settings)
 
 
 def run_server(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:

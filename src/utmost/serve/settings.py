@@ -11,7 +11,7 @@ from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level, as_level
-from utmost.privacy.written import read_level
+from utmost.privacy.level_text import read_level
 from utmost.queries.units import Unit, as_unit, require_neighbours
 from utmost.serve.credentials import require_hash, require_name
 

@@ -22,7 +22,7 @@ from utmost.exact import Amount
 from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE, canonical_text
 from utmost.privacy import Level, as_level, level_from_json
-from utmost.privacy.written import read_level
+from utmost.privacy.level_text import read_level
 from utmost.queries.arguments import listed, plain
 from utmost.queries.bins import Bins, bins
 from utmost.queries.budget import Budget, levels_of, query_in_words

@@ -465,7 +465,7 @@ def _joined(rest: str) -> str:
 def _number(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
     loss = problem.data["loss"]
     quantity = "the same at every point" if problem.data["unbiased"] else "under the prior"
-    reasons = NUMBER if problem.space.bounded else UNBOUNDED
+    reasons = NUMBER if problem.space.is_bounded else UNBOUNDED
     return Forms(
         f"expected {loss} loss, {quantity}" if problem.data["unbiased"] else f"expected {loss} loss {quantity}",
         _seen_through(problem, OPEN_ON_LINE if claim == "unproved" else reasons[evidence["proof"]], "this number"),
@@ -513,7 +513,7 @@ def _vector(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
         reason = SUMMED if whole else TOGETHER
     else:
         reason = SUMMED if whole and loss == "absolute" and pure else ALONE
-    if not space.bounded:
+    if not space.is_bounded:
         reason = reason.replace("on the range", "on the unbounded lattice")
     reasons = _seen_through(problem, reason, "these integers")
     earlier = tuple(words.replace(BELOW, "errs less") for words in reasons)

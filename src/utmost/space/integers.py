@@ -101,7 +101,7 @@ class Lattice:
         return tuple(min(max(int(value), self.lower), self.upper) for value in values)
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether the integers have ends."""
         return self.lower is not None
 
@@ -129,7 +129,8 @@ class Lattice:
         return self if self.each is None else replace(self, reach=self.each, each=None)
 
     def __str__(self) -> str:
-        integers = f"{self.dimension} integers" + (f" {self.lower} to {self.upper}" if self.bounded else ", unbounded")
+        ends = f" {self.lower} to {self.upper}" if self.is_bounded else ", unbounded"
+        integers = f"{self.dimension} integers{ends}"
         apart = f"neighbours {self.reach} {self.moves} move{'' if self.reach == 1 else 's'} apart"
         return f"{integers}, {apart}" + ("" if self.each is None else f", at most {self.each} in one integer")
 
@@ -169,12 +170,12 @@ class Tallies:
         """The number of tallies: C(rows + cells, cells)."""
         return math.comb(self.rows + self.cells, self.cells)
 
-    def listed(self) -> NDArray[np.int64]:
+    def vectors(self) -> NDArray[np.int64]:
         """Every tally, one in each row, in increasing order of their running sums.
 
         Examples
         --------
-        >>> Tallies(2, 1, "replace").listed().tolist()
+        >>> Tallies(2, 1, "replace").vectors().tolist()
         [[0, 0], [0, 1], [1, 0]]
         """
         bars = np.array(list(combinations(range(self.rows + self.cells), self.cells)), dtype=np.int64)
@@ -182,7 +183,7 @@ class Tallies:
 
     def moves(self) -> list[NDArray[np.int64]]:
         """The sensitivity set up to sign: vectors whose first nonzero entry is positive."""
-        ways = Tallies(self.cells, self.rows_each, "add-remove").listed()
+        ways = Tallies(self.cells, self.rows_each, "add-remove").vectors()
         both = ways if self.neighbours == "add-remove" else (ways[:, None] - ways[None]).reshape(-1, self.cells)
         changed = np.unique(both[both.any(axis=1)], axis=0)
         first = changed[np.arange(len(changed)), (changed != 0).argmax(axis=1)]
@@ -194,7 +195,7 @@ class Tallies:
         An edge joins two tallies that one neighbour turns into each other: up to `rows_each` rows are added or removed;
         or up to that many are replaced, each from a cell or none to another cell or none.
         """
-        every = self.listed()
+        every = self.vectors()
         edges = []
         for move in self.moves():
             neighbours = every + move
@@ -552,7 +553,7 @@ class Tiers:
         shares = tuple(self.shares)
         if not 0 < len(lines) == len(shares) <= MOST_TIERS or not all(isinstance(line, Line) for line in lines):
             raise InvalidInput(f"tiers are 1 to {MOST_TIERS} lines, each with its share of the level.")
-        if not all(line.bounded for line in lines):
+        if not all(line.is_bounded for line in lines):
             raise InvalidInput("a tier has at most so many members; state how many.")
         if not all(isinstance(share, str) and 0 < read_rational(share) <= 1 for share in shares):
             raise InvalidInput("a tier's share of the level is a number above 0 and at most 1, as text: '1/10'.")
@@ -560,7 +561,7 @@ class Tiers:
         object.__setattr__(self, "shares", shares)
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether the integers have ends: these always do."""
         return True
 
@@ -641,4 +642,4 @@ def unlisted_from_json(data: Mapping[str, Any]) -> Unlisted:
 
 @lru_cache(maxsize=4)
 def _places_of(tallies: Tallies) -> dict[tuple[int, ...], int]:
-    return {tuple(tally): place for place, tally in enumerate(tallies.listed().tolist())}
+    return {tuple(tally): place for place, tally in enumerate(tallies.vectors().tolist())}

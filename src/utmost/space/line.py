@@ -50,7 +50,7 @@ class Line:
             raise InvalidInput(f"{self!r} holds no point or a negative reach; give first <= last and reach >= 0.")
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether the line has ends."""
         return self.first is not None
 
@@ -86,7 +86,7 @@ class Line:
 
     def __str__(self) -> str:
         apart = f"at most {self.reach} apart" if self.reach > 1 else "next to each other"
-        if not self.bounded:
+        if not self.is_bounded:
             return f"all integers, neighbours {apart}"
         return f"{self.points} integers {self.first} to {self.last}, neighbours {apart}"
 
@@ -154,7 +154,7 @@ def line_prior(line: Line, prior: Any) -> Floats | None:
     """A distribution over the points of a line, in order, checked; None is uniform."""
     if prior is None:
         return None
-    if not line.bounded:
+    if not line.is_bounded:
         raise InvalidInput(
             "a prior gives one probability to each possible number, and without at_most there is no largest one; "
             "state at_most in um.rows(at_most=...) or um.people(..., at_most=...), or leave the prior out."

@@ -126,7 +126,7 @@ def test_every_edge_keeps_the_level_in_fractions(neighbours, size):
         table = [exactly(law, tally) for tally in space.points]
         assert all(sum(row) == 1 for row in table) or isinstance(law, PermuteAndFlip | NoisyMax)
         assert all(abs(sum(row) - 1) < Fraction(1, 10**30) for row in table)
-        assert law.probabilities(tallies.listed()) == pytest.approx(np.array(table, dtype=float), rel=1e-11)
+        assert law.probabilities(tallies.vectors()) == pytest.approx(np.array(table, dtype=float), rel=1e-11)
         private = all(
             a <= 3 * b and b <= 3 * a for i, h in space.edge_indices for a, b in zip(table[i], table[h], strict=True)
         )
@@ -162,8 +162,8 @@ def test_three_ranks_are_proved_from_the_golden_ratio_on_and_nowhere_else(ratio)
         kept = all(a <= growth * c for x, y in arcs for a, c in zip(table[x], table[y], strict=True))
         assert kept is law.prove(tallies, level).passed is (growth**2 >= growth + 1)
     nearest = NearestChoice(law.contest, level, b)
-    wrong = law.contest.steps(tallies.listed()) > 0
-    assert (law.probabilities(tallies.listed()) <= nearest.probabilities(tallies.listed()) + 1e-15)[wrong].all()
+    wrong = law.contest.steps(tallies.vectors()) > 0
+    assert (law.probabilities(tallies.vectors()) <= nearest.probabilities(tallies.vectors()) + 1e-15)[wrong].all()
     four = Ranks(Tallies(4, 6, "replace"), q, tuple(range(4)))
     assert not ThreeRanks(four, level, b).prove(four.tallies, level).passed
 

@@ -26,7 +26,7 @@ def ruled_out(law, tallies, confidence=0.95):
 def test_intervals_hold_the_quantile_at_every_tally(cells, rows, neighbours, level):
     """All mechanisms that were looked at, the linear program's table and the rainbow among them."""
     tallies = Tallies(cells, rows, neighbours)
-    every, seen = tallies.listed(), set()
+    every, seen = tallies.vectors(), set()
     best = best_quantile(tallies, "2/5", [0, 1, 5, 6][:cells], level)
     for law in choice_facts(best).laws.values():
         seen.add(law.name)

@@ -23,7 +23,7 @@ def small_contests():
 
 @pytest.mark.parametrize("contest", list(small_contests()), ids=str)
 def test_winners_and_losses_are_those_of_the_definitions(contest):
-    every = contest.tallies.listed()
+    every = contest.tallies.vectors()
     for loss in contest.losses:
         wanted = [loss_of(contest, loss, tally) for tally in every.tolist()]
         assert contest.loss(loss, every) == pytest.approx(np.array(wanted, dtype=float))
@@ -52,7 +52,7 @@ def loss_of(contest, loss, tally):
 @pytest.mark.parametrize("contest", list(small_contests()), ids=str)
 def test_neighbours_move_winner_lead_scores_and_steps_by_no_more_than_stated(contest):
     """On every edge: a winner changes between closest races alone; scores move by half their reach, or all one way."""
-    every, (one, other) = contest.tallies.listed(), contest.tallies.space().edge_indices.T
+    every, (one, other) = contest.tallies.vectors(), contest.tallies.space().edge_indices.T
     leads, winners = contest.leads(every), contest.winners(every)
     assert leads.min() >= 1
     assert leads.max() <= contest.most_lead
@@ -73,7 +73,7 @@ def test_neighbours_move_winner_lead_scores_and_steps_by_no_more_than_stated(con
 @pytest.mark.parametrize("contest", list(small_contests()), ids=str)
 def test_somewhere_neighbours_move_a_lead_by_all_that_is_stated(contest):
     """A reach that is too large would cost accuracy; the last few tallies hold enough rows to move."""
-    every, (one, other) = contest.tallies.listed(), contest.tallies.space().edge_indices.T
+    every, (one, other) = contest.tallies.vectors(), contest.tallies.space().edge_indices.T
     leads = contest.leads(every)
     same = contest.winners(every)[one] == contest.winners(every)[other]
     assert np.abs(leads[one] - leads[other])[same].max() == contest.lead_reach
@@ -103,4 +103,4 @@ def test_every_tally_is_on_one_line(contest):
                 leads = contest.leads(tallies)
                 away = np.abs(np.arange(line.low, line.high + 1) - line.middle)
                 assert leads.min() >= leads[away == 0][0] - contest.most_lead / contest.most
-    assert met == dict.fromkeys(map(tuple, contest.tallies.listed().tolist()), m)
+    assert met == dict.fromkeys(map(tuple, contest.tallies.vectors().tolist()), m)

@@ -50,7 +50,7 @@ def test_steps_are_zero_at_the_quantile_alone_and_move_by_one():
     for neighbours, each in (("add-remove", 1), ("add-remove", 2), ("replace", 1)):
         for share in (Fraction(1, 2), Fraction(1, 3), Fraction(9, 10)):
             tallies = Tallies(3, 6, neighbours, each)
-            ranks, every = Ranks(tallies, share, (0.0, 1.0, 2.0)), tallies.listed()
+            ranks, every = Ranks(tallies, share, (0.0, 1.0, 2.0)), tallies.vectors()
             steps = ranks.steps(every)
             lowest = [min(j for j in range(3) if sum(t[: j + 1]) >= share * sum(t)) for t in every.tolist()]
             assert ((steps == 0) == (np.arange(3) == np.array(lowest)[:, None])).all()
@@ -96,7 +96,7 @@ def test_intervals_cover_what_they_state(cells, rows, epsilon):
 def test_whatever_the_table_the_named_one_is_near(cells, rows, neighbours, epsilon):
     """Quantiles and winners at every tally, from every mechanism's law: 95 % at least are as near as is stated."""
     tallies = Tallies(cells, rows, neighbours)
-    every = tallies.listed()
+    every = tallies.vectors()
     for best in (best_quantile(tallies, 0.4, range(cells), epsilon), best_winner(tallies, epsilon, programs=False)):
         for law in choice_facts(best).laws.values():
             near, scores = rows_within(law, 0.95), law.contest.scores(every)

@@ -64,7 +64,7 @@ def small_contests(neighbours, each):
 @pytest.mark.parametrize("each", [1, 2])
 def test_averages_and_the_worst_are_those_of_all_tallies(neighbours, each):
     for contest in small_contests(neighbours, each):
-        every = contest.tallies.listed()
+        every = contest.tallies.vectors()
         for level in LEVELS:
             prior = weigh_tallies(contest, level)
             assert prior.words == "exact, over all tallies"
@@ -80,7 +80,7 @@ def test_averages_and_the_worst_are_those_of_all_tallies(neighbours, each):
 def test_the_search_finds_the_worst_of_all_tallies(unlisted, neighbours, each):
     """Every mechanism and loss, as if the tallies were too many to list; zero-one is proved, but of three ranks."""
     for contest in small_contests(neighbours, each):
-        every = contest.tallies.listed()
+        every = contest.tallies.vectors()
         for level in LEVELS:
             for law in _closed_forms(contest, level):
                 for loss in contest.losses:
@@ -166,7 +166,7 @@ def test_kinds_of_tallies_agree_with_all_of_them(unlisted, monkeypatch):
 )
 def test_drawn_lines_estimate_the_exact_average(unlisted, contest):
     """Where all tallies can be listed, the estimate from lines is the exact average within its standard error."""
-    level, every = um.PureDP(1), contest.tallies.listed()
+    level, every = um.PureDP(1), contest.tallies.vectors()
     drawn = weigh_tallies(contest, level)
     assert drawn.words.startswith("estimated on")
     for law in _closed_forms(contest, level):
@@ -208,7 +208,7 @@ def test_wide_promises_look_far_enough():
 def test_a_named_one_is_right_as_often_as_bayes_says(level):
     listed = {(5, 0, 1): 0.7, (0, 5, 1): 0.2, (1, 1, 4): 0.1}
     for contest in (Votes(Tallies(3, 6, "add-remove")), Ranks(Tallies(3, 6, "replace"), Fraction(9, 10), (0, 1, 2))):
-        alike = dict.fromkeys(map(tuple, contest.tallies.listed().tolist()), 1 / contest.tallies.points)
+        alike = dict.fromkeys(map(tuple, contest.tallies.vectors().tolist()), 1 / contest.tallies.points)
         for law in _closed_forms(contest, level):
             for prior in (listed, alike):
                 found = chance_right(law, weigh_tallies(contest, level, None if prior is alike else prior))
@@ -218,7 +218,7 @@ def test_a_named_one_is_right_as_often_as_bayes_says(level):
 def test_what_was_estimated_agrees_with_the_enumeration_within_its_error(unlisted):
     contest, level = Ranks(Tallies(4, 20, "add-remove"), Fraction(3, 4), (0, 1, 2, 3)), um.PureDP("0.5")
     law, drawn = one_of(PermuteAndFlip, contest, level), weigh_tallies(contest, level)
-    exact = right_by_enumeration(law, dict.fromkeys(map(tuple, contest.tallies.listed().tolist()), 1.0))
+    exact = right_by_enumeration(law, dict.fromkeys(map(tuple, contest.tallies.vectors().tolist()), 1.0))
     known = [(found, truth) for found, truth in zip(chance_right(law, drawn), exact, strict=True) if found is not None]
     assert len(known) >= 2
     for (chance, error), truth in known:
@@ -248,7 +248,7 @@ def test_every_law_keeps_the_level_between_neighbouring_tallies(neighbours, leve
         assert len(laws) >= 4
         for law in laws:
             assert law.prove(tallies, level).passed
-            chances = law.probabilities(tallies.listed())
+            chances = law.probabilities(tallies.vectors())
             for event in ([0], [1], [2], [0, 1], [0, 2], [1, 2]):
                 here, there = chances[one][:, event].sum(axis=1), chances[other][:, event].sum(axis=1)
                 for a, b in ((here, there), (there, here)):

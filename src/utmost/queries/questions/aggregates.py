@@ -335,7 +335,7 @@ class OneNumber(AggregateQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        unbiased = require_unbiased(self.unbiased) or not self.space.bounded  # no best guess without a bounded range
+        unbiased = require_unbiased(self.unbiased) or not self.space.is_bounded  # no best guess without a bounded range
         self.set_fields(prior=line_prior(self.space, self.prior), unbiased=unbiased)
 
     @property
@@ -405,7 +405,7 @@ class OneNumber(AggregateQuery):
         number, mechanism = released[self.name], self.solution.mechanism
         low, high = mechanism.interval(number, CONFIDENCE)
         least = self.statistic.least
-        if not self.space.bounded and least is not None:  # the true number is never below, so coverage stays
+        if not self.space.is_bounded and least is not None:  # the true number is never below, so coverage stays
             low, high = max(low, least), max(high, least)
         rounding = self.statistic.rounding
         ends = {self.name: (as_plain(low * self.step - rounding), as_plain(high * self.step + rounding))}
@@ -731,10 +731,10 @@ class ByKeys(AggregateQuery):
         return self.too_many_rows(after) or is_near_end(numbers, half_width, self.space)
 
     def plain_value(self, value: Any) -> Any:
-        return [[*key, number] for key, number in zip(self.by.written, value.values(), strict=True)]
+        return [[*key, number] for key, number in zip(self.by.plain_keys, value.values(), strict=True)]
 
     def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        labelled_keys = zip(self.by.labels, self.by.written, strict=True) if intervals else ()
+        labelled_keys = zip(self.by.labels, self.by.plain_keys, strict=True) if intervals else ()
         return [[*key, *intervals[label]] for label, key in labelled_keys if label in intervals]
 
     @property

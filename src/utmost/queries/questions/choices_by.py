@@ -234,7 +234,7 @@ class PublicKeys:
 
     def plain_rows(self, names: Sequence[float], numbers: Sequence[Any]) -> list[list[Any]]:
         """Numbers in the order of `label_numbers`, each after its key, as plain data."""
-        keys = [[*key, *name] for key in self.keys.written for name in ([[name] for name in names] or [[]])]
+        keys = [[*key, *name] for key in self.keys.plain_keys for name in ([[name] for name in names] or [[]])]
         return [[*key, number] for key, number in zip(keys, numbers, strict=True)]
 
     def table(self, selection: Selection, solution: Solution, answers: Sequence[Any]) -> pyarrow.Table:

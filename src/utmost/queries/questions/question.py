@@ -187,7 +187,7 @@ class Question(ABC):
         if self.needs_most and self.terms.unit.at_most is None:
             example = "um.rows(at_most=20_000)" if self.terms.unit.id is None else "um.people(..., at_most=20_000)"
             raise InvalidInput(
-                f"a {self.name} is answered among the tables of at most so many {self.terms.unit.whose}, and at_most "
+                f"a {self.name} is answered among the tables of at most so many {self.terms.unit.plural}, and at_most "
                 f"was not stated; open the session with unit={example}, a public number that the table does not exceed."
             )
         if self.privacy is None:
@@ -280,7 +280,7 @@ class Question(ABC):
     def condition(self) -> str:
         """The condition under which intervals hold: the table has at most `at_most` rows or people."""
         unit = self.terms.unit
-        return "" if unit.at_most is None else f"if the table has at most {unit.at_most:,} {unit.whose}"
+        return "" if unit.at_most is None else f"if the table has at most {unit.at_most:,} {unit.plural}"
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         """Whether the released value is so large that the table may exceed the stated `at_most`."""

@@ -100,7 +100,7 @@ def require_uniform(space: Tiers, prior: Any, privacy: Level) -> None:
 def tier_levels_in_words(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:
     """The level that each named tier spends, in words."""
     levels = zip(unit.tiers, space.levels(privacy), strict=False)
-    return tuple(f"of {unit.whose} with {tier.where} it spends {level}" for tier, level in levels)
+    return tuple(f"of {unit.plural} with {tier.where} it spends {level}" for tier, level in levels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ def _promise(dataset: str, answers: Sequence[Answer]) -> str:
     all_of = "" if len(answers) == 1 else f" The {len(answers)} answers together are meant."
     last = max((answer.ledger for answer in answers), key=lambda ledger: ledger.entry)
     for tier in terms.unit.tiers:
-        all_of += f" Of {terms.unit.whose} with {tier.where}, {float(tier.share):.4g} of every epsilon is spent."
+        all_of += f" Of {terms.unit.plural} with {tier.where}, {float(tier.share):.4g} of every epsilon is spent."
     spent = f"{all_of} With what else this account had answered up to then, {last.spent} was spent."
     if wrong < NEXT_TO_NOTHING:
         return f"This promises next to nothing: whoever reads it may become sure {what}.{spent}"

@@ -247,14 +247,14 @@ def _from_to(least: float, most: float, of: str = "") -> str:
 
 def near_limit_in_words(unit: Unit, after: After) -> str:
     """A warning that a number is so close to the limit of `at_most` that the table may have more rows."""
-    most, whose = f"at_most = {unit.at_most:,}", unit.whose
+    most, units = f"at_most = {unit.at_most:,}", unit.plural
     if after.rows is not None or after.groups:  # means and the like: it is their rows that reach it
         return (
-            f"the number of rows that take part reaches what {most} allows: the table may have more {whose} than that, "
+            f"the number of rows that take part reaches what {most} allows: the table may have more {units} than that, "
             "and then the interval need not hold; leave at_most out, or raise it"
         )
     return (
-        f"the 95 % interval reaches the limit {most}: the table may have more {whose} than that, and then the true "
+        f"the 95 % interval reaches the limit {most}: the table may have more {units} than that, and then the true "
         "number may be larger than the interval says; leave at_most out, or raise it"
     )
 

@@ -128,7 +128,7 @@ class LineMechanism(ExactMechanism):
         Under a uniform prior, all points far from both ends have the same law, and the two ends mirror each other. On
         an unbounded line all points have the same law.
         """
-        if not self.line.bounded:
+        if not self.line.is_bounded:
             errors, chances = self.law(0)
             return int(errors[0]), chances
         points, settled = self.line.points, self._boundary_reach
@@ -200,7 +200,7 @@ def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
         raise InvalidInput("a number lies on a line.")
     if data["prior"] is None:
         return line, None
-    if not line.bounded or line.points > MOST_LISTED:
+    if not line.is_bounded or line.points > MOST_LISTED:
         raise InvalidInput(f"{line} are too many for a list.")
     prior = np.array(data["prior"], dtype=float)
     if prior.shape != (line.points,) or not (prior >= 0).all() or not abs(float(prior.sum()) - 1) <= 1e-9:
@@ -220,7 +220,7 @@ class NoisyLine(LineMechanism):
     remap: Literal["best", "cut", "none"] = "best"
 
     def __post_init__(self) -> None:
-        if not self.line.bounded and (self.remap != "none" or self.prior is not None):
+        if not self.line.is_bounded and (self.remap != "none" or self.prior is not None):
             raise InvalidInput("on an unbounded line noise is released as it is: no prior, no best guess, no ends.")
 
     @property

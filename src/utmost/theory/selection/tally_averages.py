@@ -120,7 +120,7 @@ def _uniform(contest: Contest, level: Level) -> WeighedTallies:
 @lru_cache(maxsize=4)
 def list_all(tallies: Tallies) -> Integers:
     """All tallies."""
-    return tallies.listed()
+    return tallies.vectors()
 
 
 def _sample_lines(contest: Contest, radius: int) -> WeighedTallies:

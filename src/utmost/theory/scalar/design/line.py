@@ -94,7 +94,7 @@ def best_on_line(
     4.7859 >= 4.7857
     """
     level, loss, weights = as_level(level), require_line_loss(loss), line_prior(line, prior)
-    unbiased = unbiased or not line.bounded
+    unbiased = unbiased or not line.is_bounded
     if weights is None:
         return _uniform(line, level, loss, unbiased)
     mechanism, prices = _best(line, level, loss, weights, unbiased)
@@ -113,7 +113,7 @@ def sketch_on_line(line: Line, level: Level, loss: str, prior: Any = None, unbia
     >>> bool(0.99 * sketch.value < found.value <= sketch.value), sketch.certificate.claim
     (True, 'unproved')
     """
-    unbiased = unbiased or not line.bounded
+    unbiased = unbiased or not line.is_bounded
     if unbiased or (prior is None and line.points >= LONG):
         mechanism: LineMechanism = NoisyLine(line, _best_noise(line, level, loss), loss, prior, "none")
     else:

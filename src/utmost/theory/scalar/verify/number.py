@@ -48,7 +48,7 @@ def check_number(problem: Any, solved: Any) -> Outcome:
     if not same_prior or mechanism.loss != loss:
         raise InvalidInput("the mechanism was made for another prior or another loss.")
     is_unbiased = isinstance(mechanism, NoisyLine) and mechanism.remap == "none"
-    if unbiased is not is_unbiased or (not line.bounded and not unbiased):
+    if unbiased is not is_unbiased or (not line.is_bounded and not unbiased):
         raise InvalidInput("the mechanism is unbiased and was not asked to be, or the other way round.")
     value = mechanism.expected(loss)
     equal = math.isclose(solved.value, value, rel_tol=1e-10, abs_tol=1e-12)
@@ -143,7 +143,7 @@ def _question(problem: Any) -> tuple[str, Any, bool]:
     if not fits:
         raise InvalidInput("a number lies on a line, at one level.")
     if prior is not None:
-        if not problem.space.bounded:
+        if not problem.space.is_bounded:
             raise InvalidInput("an unbounded line has no prior.")
         read_distribution(problem.data, "prior", problem.space.points)
     return require_line_loss(loss), prior, bool(unbiased)
@@ -191,7 +191,7 @@ def _canonical(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
 
 
 def _canonical_words(line: Line) -> str:
-    competitor = "unbiased noise" if line.bounded else "private mechanism on the unbounded line"
+    competitor = "unbiased noise" if line.is_bounded else "private mechanism on the unbounded line"
     return f"canonical noise at this level, which no {competitor} beats"
 
 
@@ -207,5 +207,5 @@ def _staircase(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
     value = mechanism.expected(loss)
     gap = max(value - bound, 0.0)
     fine = noise.period == max(line.reach, 1) and gap <= 1e-12 * max(value, 1.0)
-    competitor = "noise" if line.bounded else "mechanism on the unbounded line"
+    competitor = "noise" if line.is_bounded else "mechanism on the unbounded line"
     return Check("optimality", fine, f"a flow in rationals: no private {competitor} costs less than {bound:.12g}"), gap

@@ -329,7 +329,7 @@ def _by_program(
     Under add/remove the mechanism is that of another program, which protects larger tallies as well.
     """
     tallies = contest.tallies
-    every, levels = tallies.listed(), on_edges(tallies.space(), level)
+    every, levels = tallies.vectors(), on_edges(tallies.space(), level)
     weights = np.zeros(len(every))
     weights[tallies.places(prior.tallies)] = prior.weights
     gains = -weights[:, None] * contest.loss(loss, every)

@@ -108,7 +108,7 @@ def choice_bound(problem: Any, evidence: Evidence) -> float:
     space = tallies.space()
     if len(space.edges) > MOST_EDGES:
         raise InvalidInput(f"dual prices are for at most {MOST_EDGES} edges.")
-    every = tallies.listed()
+    every = tallies.vectors()
     weights = np.full(len(every), 1 / len(every))
     if prior is not None:
         weights = np.zeros(len(every))

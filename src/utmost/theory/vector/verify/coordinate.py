@@ -42,8 +42,8 @@ def coordinate_bound(space: Lattice, level: Level, loss: str) -> float:
         return 0.0
     bound = 0.0
     if reach > 1 and isinstance(level, ApproxDP):
-        bound = best_flow_bound(points if space.bounded else None, reach, level, loss)
-    attained = bool(bound) and not space.bounded and getattr(level, "delta", 0) == 0  # the flow bound is attained
+        bound = best_flow_bound(points if space.is_bounded else None, reach, level, loss)
+    attained = bool(bound) and not space.is_bounded and getattr(level, "delta", 0) == 0  # the flow bound is attained
     if not attained:
         bound = max(bound, _pair_bound(points, reach, level, loss))
     return max(0.0, bound * (1 - ROUNDING))
