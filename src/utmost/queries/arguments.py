@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,18 @@ from utmost.space.families import Neighbours as Neighbours
 from utmost.space.integers import Tallies
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Value
-
     from utmost.queries.bins import Bins
     from utmost.queries.predicate.python import Term
 
-Condition: TypeAlias = "str | Callable[[Any], object] | Term | Value | None"
+
+class IbisExpression(Protocol):
+    """What Ibis expressions of columns have in common, whose own types need Ibis."""
+
+    def get_name(self) -> str:
+        """The name of the expression."""
+
+
+Condition: TypeAlias = "str | Callable[[Any], object] | Term | IbisExpression | None"
 """A condition on rows: SQL such as "age >= 65", an expression of columns, or a function that makes one; None is all."""
 Privacy: TypeAlias = Level | int | float | str | Fraction | Decimal | None
 """What an answer may spend: a level, or a number, which is an epsilon. There is no default: None is refused."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 import numpy as np
 
@@ -40,6 +40,15 @@ from utmost.solution.sentences import SKETCH, differing, forms_of
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
 from utmost.theory.verifiers import BOUNDED, CHECKERS, ON_GRAPHS, bound_of, checker_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    AnyMechanism = TypeVar("AnyMechanism", covariant=True, default=Any)  # Solution alone is Solution[Any]
+else:
+    from typing import TypeVar
+
+    AnyMechanism = TypeVar("AnyMechanism", covariant=True)
 
 FORMAT, VERSION = "utmost-solution", 1
 CLAIMS = ("theorem", "bound", "unproved")
@@ -227,8 +236,10 @@ class Verification:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Generic[AnyMechanism]):
     """The best mechanism for a problem, its value, and its certificate.
+
+    `Solution[FiniteMechanism]` says which mechanism it has.
 
     Examples
     --------
@@ -239,7 +250,7 @@ class Solution:
     """
 
     problem: Problem
-    mechanism: Any
+    mechanism: AnyMechanism
     """A `FiniteMechanism` or `DecayingMechanism`, certified in integers, or an `ExactMechanism` with an exact law."""
     value: float
     certificate: Certificate
@@ -251,20 +262,21 @@ class Solution:
     @cached_property
     def certified(self) -> CertifiedMechanism | CertifiedRecipe:
         """The mechanism as integer weights, proved private in exact arithmetic; `CannotCertify` if that fails."""
-        if isinstance(self.mechanism, DecayingMechanism):
-            return CertifiedRecipe(self.mechanism, self.problem.privacy)
+        mechanism: Any = self.mechanism
+        if isinstance(mechanism, DecayingMechanism):
+            return CertifiedRecipe(mechanism, self.problem.privacy)
         if self.weights is None:
-            return certify_on(self.mechanism, self.problem.privacy)
+            return certify_on(mechanism, self.problem.privacy)
         weights, bits = self.weights
-        change = moved_by(weights, bits, self.mechanism.matrix)
+        change = moved_by(weights, bits, mechanism.matrix)
         if change > MOST_MOVED:
             raise CannotCertify(f"the integers differ from the design by {change:.2g}: they do not certify it.")
-        return CertifiedMechanism(weights, bits, self.mechanism.outputs, self.problem.privacy, change)
+        return CertifiedMechanism(weights, bits, mechanism.outputs, self.problem.privacy, change)
 
     def sample(self, point: Any) -> Any:
         """One exact draw at a private point: from the exact law, or from the certified integers."""
-        exact = isinstance(self.mechanism, ExactMechanism)
-        return self.mechanism.sample(point) if exact else self.certified.sample(point)
+        mechanism: Any = self.mechanism
+        return mechanism.sample(point) if isinstance(mechanism, ExactMechanism) else self.certified.sample(point)
 
     def binding(self, point: Any) -> Binding | None:
         """The binding constraint at a point of `binary.extend` or `balanced`: a known point, and the path from it.
@@ -295,11 +307,11 @@ class Solution:
         >>> majority.path, majority.tau
         ((5, 6, 7), 0)
         """
-        problem = self.problem
+        problem, mechanism = self.problem, cast(Any, self.mechanism)
         if not isinstance(problem.space, Space):
             raise InvalidInput(f"{problem.question} is not a yes/no question: no known point limits its values.")
-        end, matrix = problem.space.index(point), self.mechanism.matrix
-        return find_binding(problem.question, problem.data, problem.privacy, matrix, end)
+        end = problem.space.index(point)
+        return find_binding(problem.question, problem.data, problem.privacy, mechanism.matrix, end)
 
     def verify(self) -> Verification:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
@@ -375,24 +387,24 @@ class Solution:
 
     def _check_privacy(self) -> tuple[Check, float]:
         """Check privacy in exact arithmetic; also the largest effect of the integers on the value."""
-        levels = self.problem.privacy
-        if isinstance(self.mechanism, ExactMechanism):
-            return self.mechanism.prove(self.problem.space, levels), 0.0
+        levels, mechanism = self.problem.privacy, cast(Any, self.mechanism)
+        if isinstance(mechanism, ExactMechanism):
+            return mechanism.prove(self.problem.space, levels), 0.0
         if not all(level.certifiable for level in levels.kinds()):
             a, b = levels.space.edge_indices.T
-            matrix = self.mechanism.matrix
+            matrix = mechanism.matrix
             worst = max(promise_excess(matrix[i], matrix[j], levels).max(initial=0.0) for i, j in ((a, b), (b, a)))
             detail = f"{levels}: kept on all {len(levels)} edges in floating point only (for study, not for release)"
             return Check("privacy", bool(worst < 1e-9), detail), 0.0
         try:
-            if isinstance(self.mechanism, DecayingMechanism):
+            if isinstance(mechanism, DecayingMechanism):
                 change = self.certified.moved
                 detail = f"{levels} by Lemma 2 of docs/certification.md, no event moved by more than {change:.1g}"
                 return Check("privacy", True, f"{detail}; {REASON}"), change
-            sums = self.mechanism.matrix.sum(axis=1)
+            sums = mechanism.matrix.sum(axis=1)
             if np.abs(sums - 1).max(initial=0.0) > 1e-12:
                 return Check("privacy", False, "a row of the design does not add up to 1"), 0.0
-            require_private(self.mechanism, levels)
+            require_private(mechanism, levels)
             certified = self.certified
         except UtmostError as reason:
             return Check("privacy", False, str(reason)), 0.0

@@ -41,7 +41,7 @@ def best_boundary(
     prior: Any = None,
     criterion: Literal["average", "worst"] = "average",
     outputs: Outputs = (False, True),
-) -> Solution:
+) -> Solution[FiniteMechanism]:
     """The best mechanism over all boundary values: the most truth on average under a prior, or at the worst point.
 
     A linear program on the graph itself for (epsilon, delta) and piecewise linear levels, tangent cuts for Gaussian

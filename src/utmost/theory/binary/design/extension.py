@@ -30,7 +30,9 @@ from utmost.theory.binary.design.truth import (
 
 
 @cites("BIN-theorem-1", "BIN-theorem-2", "BIN-corollary-1", "BIN-algorithm-1", "HET-theorem-1", "HET-algorithm-2")
-def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
+def extend(
+    space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outputs = (False, True)
+) -> Solution[FiniteMechanism]:
     """The optimal private mechanism with prescribed values at known points, for every reasonable utility at once.
 
     Parameters
@@ -85,7 +87,7 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
 
 
 @cites("BIN-corollary-2")
-def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
+def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution[FiniteMechanism]:
     """The optimal mechanism that is symmetric in both answers, with the same probability of the truth on either side.
 
     At the boundary the truth has probability (e^eps + delta)/(e^eps + 1), the largest that both ends of an edge can
@@ -186,7 +188,9 @@ def _columns(truth: Truth, p: Floats, q: Floats) -> Floats:
     return np.column_stack([np.where(truth == 0, p, q), np.where(truth == 1, p, q)])
 
 
-def _solution(question: str, levels: EdgeLevels, data: dict[str, Any], matrix: Floats, method: str) -> Solution:
+def _solution(
+    question: str, levels: EdgeLevels, data: dict[str, Any], matrix: Floats, method: str
+) -> Solution[FiniteMechanism]:
     """The solution with this matrix."""
     space = levels.space
     value = average(matrix[np.arange(len(matrix)), data["truth"]])

@@ -36,7 +36,7 @@ LARGEST_OFFSET = 1e155
 
 
 @cites("LIM-theorem-3.3.2")
-def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
+def for_information(prior: ArrayLike, privacy: Privacy) -> Solution[FiniteMechanism]:
     """The local mechanism with the largest mutual information between letter and answer, in nats.
 
     Returns

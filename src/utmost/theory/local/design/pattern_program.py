@@ -12,6 +12,7 @@ from utmost.errors import InvalidInput, SolverFailed, TooLarge, UnsupportedLevel
 from utmost.exact import as_whole
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
+from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
@@ -28,7 +29,7 @@ MOST_LETTERS, MOST_LETTERS_OF_SEVERAL = 20, 12
 @cites("LIM-theorem-3.3.4")
 def linear_program(
     utility: Callable[[Any], Any] | Sequence[Callable[[Any], Any]], k: int, privacy: Privacy
-) -> Solution:
+) -> Solution[FiniteMechanism]:
     """The local mechanism with the largest sum of utility(column) over its outputs, for any sublinear utility.
 
     Splitting a column into patterns of {1, e^eps} decreases no sublinear utility (LIM Theorem 3.3.2), so the same
@@ -92,7 +93,7 @@ def linear_program(
     return Solution(problem, mechanism, value, certificate)
 
 
-def _worst_of(several: list[Callable[[Any], Any]], k: int, level: ApproxDP, q: float) -> Solution:
+def _worst_of(several: list[Callable[[Any], Any]], k: int, level: ApproxDP, q: float) -> Solution[FiniteMechanism]:
     """The mechanism that maximises the least of several utilities: one more variable, one more row for each utility."""
     from scipy.optimize import linprog
 

@@ -33,7 +33,7 @@ from utmost.theory.local.patterns import divergence_between
 
 def for_hypotheses(
     laws: Sequence[ArrayLike], privacy: Privacy, divergence: Chosen = "kl", criterion: str = "worst"
-) -> Solution:
+) -> Solution[FiniteMechanism]:
     """The local mechanism that separates m hypotheses best, by the worst or the average divergence of two of them.
 
     Parameters
@@ -71,7 +71,9 @@ def for_hypotheses(
     return linear_program(lambda column: sum(u(column) for u in utilities) / len(utilities), len(listed[0]), privacy)
 
 
-def for_records(space: Space, p0: ArrayLike, p1: ArrayLike, privacy: Privacy, divergence: Chosen = "kl") -> Solution:
+def for_records(
+    space: Space, p0: ArrayLike, p1: ArrayLike, privacy: Privacy, divergence: Chosen = "kl"
+) -> Solution[FiniteMechanism]:
     """The mechanism on records of several people that separates two joint laws best, with privacy for each person.
 
     Parameters

@@ -22,6 +22,7 @@ from utmost.errors import InvalidInput
 from utmost.exact import as_whole
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
+from utmost.mechanism import FiniteMechanism
 from utmost.privacy.divergences import Chosen, Divergence, as_divergence
 from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
@@ -39,7 +40,7 @@ LEAST_OFFSET = 1e-10
 @cites("LIM-theorem-3.3.2")
 def for_testing(
     p0: ArrayLike, p1: ArrayLike, privacy: Privacy, divergence: Chosen = "kl", outputs: int | None = None
-) -> Solution:
+) -> Solution[FiniteMechanism]:
     """The local mechanism that separates two hypotheses best: the largest D_f(M0 || M1).
 
     Parameters
@@ -98,7 +99,7 @@ def for_testing(
 
 def for_worst_testing(
     pairs: Sequence[tuple[ArrayLike, ArrayLike]], privacy: Privacy, divergence: Chosen = "kl"
-) -> Solution:
+) -> Solution[FiniteMechanism]:
     """The local mechanism that maximises the least D_f(M0 || M1) over several pairs of hypotheses.
 
     Robust testing: one mechanism for a hypothesis against several others, or for every two of a family.

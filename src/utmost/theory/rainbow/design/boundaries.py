@@ -32,7 +32,7 @@ MOST_CONSTRAINTS = 10**6
 
 def best_boundary(
     space: Space, preferences: Any, privacy: Privacy, weights: ArrayLike | None = None, prior: Any = None
-) -> Solution:
+) -> Solution[FiniteMechanism]:
     """The best mechanism that is the same on all boundary points of a ranking, for weights on positions.
 
     Parameters
@@ -92,7 +92,7 @@ def best_boundary(
     return Solution(problem, solution.mechanism, value, certificate)
 
 
-def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) -> Solution:
+def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) -> Solution[FiniteMechanism]:
     """Lexicographic optimum: one linear program per position, for first preferences, then first two, and so on.
 
     For cases that the theory does not cover: boundary points of one ranking with different distributions, and levels

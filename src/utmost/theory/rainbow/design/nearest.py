@@ -39,7 +39,7 @@ MOST_ENTRIES = 20_000
 """The largest number of edges times answers for which a linear program is solved: about a second."""
 
 
-def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> Solution:
+def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> Solution[FiniteMechanism]:
     """The mechanism whose wrong answers are less likely the farther their region is.
 
     Parameters

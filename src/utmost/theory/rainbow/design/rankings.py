@@ -137,7 +137,9 @@ def lines_of(regions: Regions) -> tuple[Space, Morphism]:
 
 
 @cites("RAIN-theorem-2", "RAIN-theorem-3")
-def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], privacy: Privacy) -> Solution:
+def extend(
+    space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], privacy: Privacy
+) -> Solution[FiniteMechanism]:
     """The optimal mechanism that is the same on all boundary points of a ranking.
 
     Parameters
@@ -316,7 +318,7 @@ def solve_inside(
     rows: Sequence[list[Fraction] | None],
     level: Level,
     reason: str = RANKINGS,
-) -> Solution:
+) -> Solution[FiniteMechanism]:
     """The optimal mechanism from the boundary distribution of every region, with its proof."""
     matrix = np.zeros((len(regions.region), len(regions.outputs)))
     for i, order in enumerate(regions.order):
