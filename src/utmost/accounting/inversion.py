@@ -41,9 +41,8 @@ MOST_NODES = 10**8
 """The largest number of factors, over all nodes, that may be computed."""
 MOST_DENSE = 4 * 10**7
 """The largest number of factors that are computed at all nodes, for losses of two opposite values (0.2 s)."""
-MOST_WIDENING, MARGIN = 4.0, 6.0
-"""The most by which the extra mechanism is widened to compute all nodes where few may hold anything; and how far below
-the limit, as an exponent, a typical node is for that."""
+MARGIN = 6.0
+"""How far below the limit, as an exponent, a typical node is where most nodes hold nothing."""
 NEAR = 0.05
 """How far from its own epsilon, in standard deviations of the loss, an integrand is used again."""
 AT_ONCE, WIDE, ROWS = 2**16, 2**10, 16
@@ -202,7 +201,7 @@ def _spectrum(transform: Transform, epsilon: float, theta: float, sigma: float) 
         typical = float(transform.counts @ np.log(tilt.max(axis=1)))
         is_alive = typical > 2 * math.log(max(1.0, end(sigma) * transform.deviation)) - NOTHING - MARGIN
         crowd = end(sigma) / step * len(tilt) / MOST_DENSE
-        if transform.variance == 0 and crowd > 1 and (is_alive or crowd <= MOST_WIDENING):
+        if transform.variance == 0 and crowd > 1 and is_alive:
             sigma *= crowd * (1 + 1e-9)
         dense = end(sigma) / step * len(tilt) <= MOST_DENSE * (1 + 1e-6)
     smooth = transform.variance + sigma**2
