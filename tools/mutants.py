@@ -204,7 +204,11 @@ BY_HAND = [
     ("mechanism/violations", "if level.exponent > MOST_BITS:", "if False:"),
     ("exact/arithmetic", "abs(int(match[1][:12])) > MOST_EXPONENT", "abs(int(match[1][:3])) > MOST_EXPONENT"),
     ("exact/saved", "if not isinstance(stated_checksum, str):", "if False:"),
-    ("exact/json_text", ", parse_constant=_refuse_constant", ""),
+    (
+        "exact/json_text",
+        "(text, object_pairs_hook=_object, parse_constant=_refuse_constant",
+        "(text, object_pairs_hook=_object",
+    ),
     ("exact/json_text", "if len(entries) < len(pairs):", "if False:"),
     ("exact/json_text", "if math.isinf(number):", "if False:"),
     ("accounting/account", "if len(entry.used) >= entry.slots:", "if len(entry.used) > entry.slots:"),
