@@ -19,10 +19,17 @@ LINES = re.compile(r"[\s+|=\u2500-\u257f-]")
 """White space and the lines of tables, which rich draws with what the console has."""
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"}
 
+LIKE_WINDOWS = f"""
+import sys
+sys.path.insert(0, {str(TESTS)!r})
+from oracles.windows import take_posix_away
+take_posix_away()
+"""
 
-def run(code, cwd, like="windows", encoding="cp1252", **settings):
+
+def run(code, cwd, like_windows=True, encoding="cp1252", **settings):
     """The output of a program in a new process like Windows, whose consoles and files are not in UTF-8."""
-    start = f"import sys; sys.path.insert(0, {str(TESTS)!r})\nimport oracles.{like}\n" if like else ""
+    start = LIKE_WINDOWS if like_windows else ""
     environment = {**os.environ, "PYTHONUTF8": "0", "PYTHONIOENCODING": encoding, "LC_ALL": "C", **settings}
     environment |= {"PYTHONCOERCECLOCALE": "0", "LOCALAPPDATA": str(cwd), "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.run(
@@ -92,10 +99,10 @@ for i in range(20):
 def test_a_ledger_is_kept_and_locked(tmp_path):
     """Several processes spend at once, one more holds the file open, and each spend counts once; marks are removed."""
     holder = um.Ledger(tmp_path / "budget.db").open("survey", 100, "rows, at most 500", "add-remove")
-    start = f"import sys; sys.path.insert(0, {str(TESTS)!r})\nimport oracles.windows\n"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     processes = [
-        subprocess.Popen([sys.executable, "-c", start + SPENDING], cwd=tmp_path, env=environment) for _ in range(3)
+        subprocess.Popen([sys.executable, "-c", LIKE_WINDOWS + SPENDING], cwd=tmp_path, env=environment)
+        for _ in range(3)
     ]
     assert [process.wait(120) for process in processes] == [0, 0, 0]
     assert str(holder.spent) == "epsilon 0.6 of 100"
@@ -197,9 +204,9 @@ def test_the_commands_print_on_any_console(tmp_path, encoding, words):
     """A console that lacks Greek letters gets their names, and every text is printed whole."""
     (tmp_path / "path.toml").write_bytes((TESTS.parent / "examples" / "path.toml").read_bytes())
     code = f"import sys; sys.argv = ['utmost', *{words!r}]\nfrom utmost.cli import main\nmain()"
-    status, plain, problem = run(code, tmp_path, encoding=encoding, like=None)
+    status, plain, problem = run(code, tmp_path, encoding=encoding, like_windows=False)
     assert status == 0, problem
-    status, unicode, problem = run(code, tmp_path, encoding="utf-8", like=None)
+    status, unicode, problem = run(code, tmp_path, encoding="utf-8", like_windows=False)
     text = unicode.decode("utf-8")
     for letter in set(text):
         if letter in SPELLED and letter.encode(encoding, "ignore") == b"":
@@ -212,7 +219,7 @@ def test_json_is_the_same_on_any_console(tmp_path):
     content = {"words": "ε = 0,5 — 東京", "∞": [1, "é"]}
     code = f"from utmost.cli.output import print_json; print_json({content!a})"
     for encoding in ("ascii", "cp1252", "utf-8"):
-        status, output, problem = run(code, tmp_path, encoding=encoding, like=None)
+        status, output, problem = run(code, tmp_path, encoding=encoding, like_windows=False)
         assert status == 0, problem
         assert json.loads(output.decode(encoding)) == content
 
@@ -220,7 +227,7 @@ def test_json_is_the_same_on_any_console(tmp_path):
 def test_what_no_name_is_known_for_is_escaped(tmp_path):
     code = "import sys\nfrom utmost.cli.console import print_anywhere\n"
     code += "print_anywhere(sys.stdout)\nprint('\\u03b5 \\u6771')"
-    assert run(code, tmp_path, encoding="ascii", like=None)[1] == b"epsilon \\u{6771}\n"
+    assert run(code, tmp_path, encoding="ascii", like_windows=False)[1] == b"epsilon \\u{6771}\n"
 
 
 def test_macos_syncs_through_the_disks_cache(tmp_path, monkeypatch):

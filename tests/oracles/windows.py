@@ -1,4 +1,4 @@
-"""Run in a new process, this makes Python's `os` like that of Windows, as far as files are concerned.
+"""Makes the `os` of a new process like that of Windows, as far as files are concerned, by `take_posix_away`.
 
 Modules and functions of POSIX alone are gone for Utmost (the standard library and filelock have loaded theirs). A file
 that is open can be neither removed, renamed nor replaced, a folder cannot be opened, and the first byte of a file is
@@ -92,12 +92,14 @@ def close(handle, real_close=os.close):
     real_close(handle)
 
 
-filelock.lock_descriptor, filelock.unlock_descriptor = lock_descriptor, unlock_descriptor
-os.open, os.read, os.close = open_file, read, close
-for name in ("unlink", "remove", "rename", "replace"):
-    setattr(os, name, guarded(name))
-for name in POSIX:
-    sys.modules[name] = None
-for name in GONE:
-    if hasattr(os, name):
-        delattr(os, name)
+def take_posix_away():
+    """Change this process; there is no way back."""
+    filelock.lock_descriptor, filelock.unlock_descriptor = lock_descriptor, unlock_descriptor
+    os.open, os.read, os.close = open_file, read, close
+    for name in ("unlink", "remove", "rename", "replace"):
+        setattr(os, name, guarded(name))
+    for name in POSIX:
+        sys.modules[name] = None
+    for name in GONE:
+        if hasattr(os, name):
+            delattr(os, name)
