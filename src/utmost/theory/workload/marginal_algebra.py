@@ -243,8 +243,9 @@ def write_strategy(shape: Sequence[int], tables: Iterable[ReleasedTable]) -> str
 
     Examples
     --------
-    >>> write_strategy((2, 3), [Released(()), Released((0, 1), (1,))]), read_strategy("2,3|0,1c")[1]
-    ('2,3||0,1c', (Released(columns=(0, 1), centred=(1,)),))
+    >>> tables = [ReleasedTable(()), ReleasedTable((0, 1), (1,))]
+    >>> write_strategy((2, 3), tables), read_strategy("2,3|0,1c")[1]
+    ('2,3||0,1c', (ReleasedTable(columns=(0, 1), centred=(1,)),))
     """
     words = (",".join(f"{i}{CENTRED * (i in table.centred)}" for i in table.columns) for table in tables)
     return "|".join([",".join(map(str, shape)), *words])

@@ -21,7 +21,7 @@ from utmost.solution import Problem, Solution, certificate_of
 from utmost.solution.sentences import SIGNS
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
-from utmost.space.family import Row
+from utmost.space.family import Cycle, Row
 from utmost.theory.priors.design.phi import SECONDS, Solved, pure_levels, require_time, solve_phi
 from utmost.theory.priors.design.singular import nonnegative_solution
 from utmost.theory.priors.design.structured import solve_for_prior, solve_structured
@@ -166,7 +166,8 @@ def smallest_epsilon(
         if (is_positive_component & (weights == 0)).any():
             point = space.points[int(np.argmax(is_positive_component & (weights == 0)))]
             return SmallestEpsilon(np.inf, (np.inf, np.inf), f"proved: never, for the prior is 0 at {point!r}")
-        if len(weights) > MOST_DENSE and solve_for_prior(space, PureDP(FAR), weights, MOST_DENSE) is None:
+        is_ring = isinstance(space.family, Cycle)
+        if len(weights) > MOST_DENSE and (is_ring or solve_for_prior(space, PureDP(FAR), weights, MOST_DENSE) is None):
             raise TooLarge(
                 f"from which epsilon on a prior over {len(weights)} results is regular is found on counts, sums, grids "
                 f"and databases, or on {MOST_DENSE} results at most; use fewer, or ask finite.regularity."
