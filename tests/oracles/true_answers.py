@@ -9,7 +9,6 @@ from oracles.skewed import GROUPS, REGIONS, SIZES, inverted_cdf
 import utmost as um
 
 LEVEL, FOUND_LEVEL = um.PureDP("0.5"), um.ApproxDP(1, "1e-6")
-FOUND = um.discover("group")
 BOTH = um.keys(region=["few", "many"], stops=[0, 1, 2, 3])
 LEAVES = um.keys(pyarrow.table({"region": list(REGIONS.values()), "group": list(REGIONS)}))
 EDGES, CANDIDATES = [0, 0.1, 0.25, 0.5, 1.1], [0, 5, 10, 20, 40, 80, 160]
@@ -18,6 +17,11 @@ EDGES, CANDIDATES = [0, 0.1, 0.25, 0.5, 1.1], [0, 5, 10, 20, 40, 80, 160]
 def by_group(of):
     """What is true of each group."""
     return lambda table: {name: of(table.group(name)) for name in SIZES}
+
+
+def found(asking):
+    """Every group of a person, so that all rows that are used have their key."""
+    return um.discover("group", keys_each=1 if asking.terms.unit.id is None else len(SIZES))
 
 
 def mean(name, lower, upper):
@@ -129,7 +133,7 @@ CASES = {
     ),
 }
 OF_FOUND = {
-    "counts of found keys": (lambda a, e: a.count("late", e, by=FOUND), by_group(late)),
-    "sums of found keys": (lambda a, e: a.sum("amount", 0, 100, e, by=FOUND), by_group(total("amount", 0, 100))),
-    "means of found keys": (lambda a, e: a.mean("share", 0, 1, e, by=FOUND), by_group(mean("share", 0, 1))),
+    "counts of found keys": (lambda a, e: a.count("late", e, by=found(a)), by_group(late)),
+    "sums of found keys": (lambda a, e: a.sum("amount", 0, 100, e, by=found(a)), by_group(total("amount", 0, 100))),
+    "means of found keys": (lambda a, e: a.mean("share", 0, 1, e, by=found(a)), by_group(mean("share", 0, 1))),
 }
