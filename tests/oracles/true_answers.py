@@ -19,7 +19,7 @@ def by_group(of):
     return lambda table: {name: of(table.group(name)) for name in SIZES}
 
 
-def found(asking):
+def found_keys(asking):
     """Every group of a person, so that all rows that are used have their key."""
     return um.discover("group", keys_each=1 if asking.terms.unit.id is None else len(SIZES))
 
@@ -133,7 +133,10 @@ CASES = {
     ),
 }
 OF_FOUND = {
-    "counts of found keys": (lambda a, e: a.count("late", e, by=found(a)), by_group(late)),
-    "sums of found keys": (lambda a, e: a.sum("amount", 0, 100, e, by=found(a)), by_group(total("amount", 0, 100))),
-    "means of found keys": (lambda a, e: a.mean("share", 0, 1, e, by=found(a)), by_group(mean("share", 0, 1))),
+    "counts of found keys": (lambda a, e: a.count("late", e, by=found_keys(a)), by_group(late)),
+    "sums of found keys": (
+        lambda a, e: a.sum("amount", 0, 100, e, by=found_keys(a)),
+        by_group(total("amount", 0, 100)),
+    ),
+    "means of found keys": (lambda a, e: a.mean("share", 0, 1, e, by=found_keys(a)), by_group(mean("share", 0, 1))),
 }

@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 from oracles.questions import QueryMaker, Setting
 from oracles.skewed import GROUPS, SECRET, SIZES, asking, rows, table_of, used_rows
-from oracles.true_answers import CASES, FOUND, FOUND_LEVEL, LEVEL, late, mean
+from oracles.true_answers import CASES, FOUND_LEVEL, LEVEL, found_keys, late, mean
 
 import utmost as um
 from utmost.backends import opening
@@ -58,13 +58,16 @@ PLANNED = {
     ),
 }
 OF_FOUND = {
-    "counts of found keys": (lambda a, e: a.count(LARGE, e, by=FOUND), of_large(lambda table: {"large": len(table)})),
+    "counts of found keys": (
+        lambda a, e: a.count(LARGE, e, by=found_keys(a)),
+        of_large(lambda table: {"large": len(table)}),
+    ),
     "sums of found keys": (
-        lambda a, e: a.sum("stops", 0, 3, e, by=FOUND, where=LARGE),
+        lambda a, e: a.sum("stops", 0, 3, e, by=found_keys(a), where=LARGE),
         of_large(lambda table: {"large": int(table["stops"].sum())}),
     ),
     "means of found keys": (
-        lambda a, e: a.mean("share", 0, 1, e, by=FOUND, where=LARGE, expected_rows=12_000),
+        lambda a, e: a.mean("share", 0, 1, e, by=found_keys(a), where=LARGE, expected_rows=12_000),
         of_large(lambda table: {"large": mean("share", 0, 1)(table)}),
     ),
 }
