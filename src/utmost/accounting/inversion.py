@@ -343,9 +343,8 @@ def _product(transform: Transform, tilt: Floats, t: Floats) -> NDArray[np.comple
     for start in range(0, len(tilt), step):
         part = slice(start, start + step)
         counts = transform.counts[part]
-        if (
-            transform.is_mirrored
-        ):  # losses -e and e: cos(te) + i (likely - unlikely) sin(te), without complex exponentials
+        if transform.is_mirrored:
+            # losses -e and e: cos(te) + i (likely - unlikely) sin(te), without complex exponentials
             angles = np.multiply.outer(transform.values[part, 1], t)
             factors = np.cos(angles) + 1j * ((tilt[part, 1] - tilt[part, 0])[:, None] * np.sin(angles))
         else:
